@@ -157,11 +157,12 @@ pub(super) fn run(context: &CommandContext, args: &CheckArgs) -> Result<Outcome>
         since: args.since.clone(),
         is_staged: args.staged,
         baseline: args.baseline.as_deref().map(read_baseline).transpose()?,
+        codes: (!args.only.is_empty()).then(|| args.only.clone()),
     };
     // A check needs no index, and makes none.
     let uses_index =
         args.fix.is_some() || args.at.at.is_some() || !args.staged && Store::has_index(&context.open)?;
-    let mut reply = if uses_index {
+    let reply = if uses_index {
         let store = context.store_at(&args.at)?;
         let _spinner = Spinner::start("checking");
         if args.fix == Some(FixArg::Links) {
@@ -175,9 +176,6 @@ pub(super) fn run(context: &CommandContext, args: &CheckArgs) -> Result<Outcome>
     };
     if let Some(file) = &args.write_baseline {
         return write_baseline(context.out, file, &reply);
-    }
-    if !args.only.is_empty() {
-        reply.problems.retain(|problem| args.only.iter().any(|code| code == problem.code));
     }
     print(context.out, args.format, &root, &reply)?;
     let min_severity = args.strict.map(Severity::from);

@@ -10,12 +10,13 @@ use sidenote_catalog::{CatalogReader, FileId, FileKind, FileRow, Filter, Inactiv
 use sidenote_index::Snapshot;
 use sidenote_index::indexed_document::ParsedNote;
 use sidenote_markdown::canvas;
+use sidenote_markdown::decode::decode;
 use sidenote_markdown::note::PieceKind;
 use sidenote_markdown::span::Span;
 use sidenote_open_vault::lookup::Lookup;
 use sidenote_open_vault::sync::IndexSync;
 use sidenote_search::fuse::{Candidates, FusedHit, Fusion, NoteScores, Ranked, fuse, raise_embedded};
-use sidenote_search::text_match::{QueryTerm, QueryTermKind};
+use sidenote_search::text_match::{Haystack, QueryTerm, QueryTermKind};
 use sidenote_search::tie_order::best_first;
 use sidenote_sets::file_set::FileSet;
 
@@ -26,6 +27,9 @@ const DEPTH: usize = 100;
 
 /// The number of links above which a note says little about how two of its neighbours are related.
 const HUB: usize = 2_000;
+
+/// How many notes are read at once for mentions: enough for all threads, and few more than a reply needs.
+const READ_AT_ONCE: usize = 256;
 
 /// The shortest name that is searched for, in characters.
 const SHORTEST_NAME: usize = 2;
@@ -205,25 +209,29 @@ impl Searches<'_> {
         let terms: Vec<QueryTerm> =
             names.iter().map(|name| QueryTerm::new(QueryTermKind::Phrase, name, false)).collect();
         let snapshot = self.core.index.snapshot()?;
-        let mut rows = Vec::new();
-        {
-            let catalog = self.core.index.catalog();
-            let mut seen = HashSet::from([row.id]);
-            for name in &names {
-                let files: Vec<FileId> = match snapshot.bm25.may_contain(name)? {
-                    Some(files) => files.iter().collect(),
-                    None => catalog.newest_first(None)?,
-                };
-                rows.extend(
-                    catalog.rows(&files)?.into_iter().filter(|row| !row.excluded && seen.insert(row.id)),
-                );
+        let catalog = self.core.index.catalog();
+        let mut candidates: HashSet<FileId> = HashSet::new();
+        for name in &names {
+            match snapshot.bm25.may_contain(name)? {
+                Some(files) => candidates.extend(files.iter()),
+                None => candidates.extend(catalog.newest_first(None)?),
             }
         }
-        rows.sort_by(|a, b| a.path.as_str().cmp(b.path.as_str()));
-        let found = parallel::map(&rows, 4, || (), |(), other| self.mentions_in(other, &terms));
+        candidates.remove(&row.id);
+        let mut order = catalog.paths().sorted_by_path(&candidates.iter().copied().collect::<Vec<_>>())?;
+        order.retain(|file| candidates.contains(file));
+        drop(catalog);
         let mut mentions = Vec::new();
-        for place in found {
-            mentions.extend(place?);
+        // Notes are read in the order of the reply, and only until it is full.
+        for part in order.chunks(READ_AT_ONCE) {
+            let mut rows = self.core.index.catalog().rows(part)?;
+            rows.retain(|row| !row.excluded);
+            for found in parallel::map(&rows, 4, || (), |(), other| self.mentions_in(other, &terms)) {
+                mentions.extend(found?);
+            }
+            if mentions.len() > limit {
+                break;
+            }
         }
         let more = mentions.len() > limit;
         mentions.truncate(limit);
@@ -254,6 +262,15 @@ impl Searches<'_> {
                 return Ok(Vec::new());
             }
         };
+        // Few candidates have a name in their words, and fewer outside of links.
+        if !row.path.is_canvas() {
+            let text = decode(&bytes).text;
+            let text = Haystack::new(&text);
+            // A phrase is not a pattern and takes no steps.
+            if !terms.iter().any(|term| term.is_in(&text).unwrap_or_default()) {
+                return Ok(Vec::new());
+            }
+        }
         let reading = ParsedNote::new(&row.path, &bytes);
         let plain = unlinked(&reading);
         let mut found: Vec<MentionItem> = Vec::new();

@@ -1,11 +1,13 @@
 //! Checks a vault for broken links, ambiguous names, invalid frontmatter, conflict markers of git, and duplicates.
 //!
-//! Reads every note once, in parallel, and keeps of each only what the checks need. Needs no index and changes no note.
+//! Reads every note once, in parallel, and keeps of each only what the checks need. Needs no index and changes no note. With an
+//! index, only the notes are read that can have a problem of the wanted codes.
 
 pub mod baseline;
 pub mod codes;
 pub mod problem;
 mod across_notes;
+mod candidates;
 mod files;
 mod git_files;
 mod note;
@@ -17,6 +19,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde::Serialize;
 use sidenote_base::error::{Error, Result};
 use sidenote_base::parallel;
+use sidenote_catalog::CatalogReader;
 use sidenote_config::Config;
 use sidenote_journal::Journal;
 use sidenote_links::anchor::AnchorTarget;
@@ -34,6 +37,7 @@ use sidenote_vault::undo_log::UndoLog;
 use crate::Upkeep;
 use crate::check::across_notes::{duplicate_ids, name_clashes, near_duplicates, orphans};
 use crate::check::baseline::{Baseline, BaselineCounts};
+use crate::check::candidates::candidates;
 use crate::check::files::CheckedFiles;
 use crate::check::git_files::{CheckedRepository, VaultChanges};
 use crate::check::note::{CheckedNote, LinkNames, PartLink, check_note};
@@ -55,6 +59,15 @@ pub struct CheckRequest {
     pub is_staged: bool,
     /// The known problems, which are not reported.
     pub baseline: Option<Baseline>,
+    /// The codes whose problems are reported; all if not given.
+    pub codes: Option<Vec<String>>,
+}
+
+impl CheckRequest {
+    /// Returns whether problems of a code are reported.
+    fn wants(&self, code: &str) -> bool {
+        self.codes.as_ref().is_none_or(|codes| codes.iter().any(|wanted| wanted == code))
+    }
 }
 
 /// The result of a check.
@@ -106,7 +119,9 @@ impl Upkeep<'_> {
             true => None,
             false => core.index.catalog().links().dialects()?.chosen_by_links(),
         };
-        let reply = check_files(&core.vault, &core.config, request, of_index, known)?;
+        let catalog = (is_in_step && !is_new).then(|| core.index.catalog());
+        let indexed = catalog.as_deref();
+        let reply = check_files(&core.vault, &core.config, request, of_index, (known, indexed))?;
         Ok(CheckReply { behind, fixed: is_in_step, ..reply })
     }
 }
@@ -117,17 +132,17 @@ impl Upkeep<'_> {
 /// Those of [`Upkeep::check_with`].
 #[tracing::instrument(skip_all)]
 pub fn check_without_index(vault: &Vault, config: &Config, request: &CheckRequest) -> Result<CheckReply> {
-    check_files(vault, config, request, Vec::new(), None)
+    check_files(vault, config, request, Vec::new(), (None, None))
 }
 
 /// Checks the files that the request means, and adds problems that were found elsewhere. `known` is the link dialect that the
-/// index found by the links.
+/// index found by the links, and `indexed` the catalog of an index that has every file as it is.
 fn check_files(
     vault: &Vault,
     config: &Config,
     request: &CheckRequest,
     found: Vec<Problem>,
-    known: Option<DialectChoice>,
+    (known, indexed): (Option<DialectChoice>, Option<&CatalogReader>),
 ) -> Result<CheckReply> {
     let rules = Rules::new(config)?;
     let needs_git = request.is_staged || request.since.is_some();
@@ -142,7 +157,13 @@ fn check_files(
         }
         _ => None,
     };
-    VaultCheck { vault, request, rules, changes, known }.run(&files, found)
+    // A baseline is compared with all problems.
+    let indexed = indexed.filter(|_| !needs_git && request.baseline.is_none());
+    let only = match (indexed, &request.codes) {
+        (Some(catalog), Some(codes)) => candidates(catalog, codes, files.paths())?,
+        _ => None,
+    };
+    VaultCheck { vault, request, rules, changes, known, only }.run(&files, found)
 }
 
 /// One check of a vault.
@@ -154,6 +175,8 @@ struct VaultCheck<'a> {
     changes: Option<VaultChanges>,
     /// The link dialect that the index found by the links.
     known: Option<DialectChoice>,
+    /// The notes that can have a problem; all if not given.
+    only: Option<HashSet<NotePath>>,
 }
 
 impl VaultCheck<'_> {
@@ -170,7 +193,7 @@ impl VaultCheck<'_> {
         let is_there = |path: &str| files.has_file(path);
         let baseline =
             self.request.baseline.as_ref().map(|baseline| baseline.remove_known(&mut problems, is_there));
-        problems.retain(|problem| self.is_reported(problem));
+        problems.retain(|problem| self.request.wants(problem.code) && self.is_reported(problem));
         let mut counts = BTreeMap::new();
         for problem in &problems {
             *counts.entry(problem.code).or_default() += 1;
@@ -193,8 +216,12 @@ impl VaultCheck<'_> {
             None => None,
         };
         let names = LinkNames { present: &names, former: former.as_ref() };
-        let read: Vec<&NotePath> =
-            files.paths().iter().filter(|path| path.is_note() || path.is_canvas()).collect();
+        let can_have_problem = |path: &&NotePath| self.only.as_ref().is_none_or(|only| only.contains(*path));
+        let read: Vec<&NotePath> = files
+            .paths()
+            .iter()
+            .filter(|path| (path.is_note() || path.is_canvas()) && can_have_problem(path))
+            .collect();
         let mut checked = parallel::map(&read, 16, || (), |(), path| check_file(files, path, names));
         let is_visible: HashSet<&NotePath> = visible.iter().copied().collect();
         for (path, checked) in read.iter().zip(&mut checked) {
@@ -211,7 +238,9 @@ impl VaultCheck<'_> {
                 parts.entry(target).or_default().push(link);
             }
         }
-        problems.extend(broken_parts(files, &parts));
+        if self.request.wants("broken-subpath") {
+            problems.extend(broken_parts(files, &parts));
+        }
         problems.extend(name_clashes(files.paths()));
         let of_visible = || {
             let pairs = read.iter().copied().zip(&checked);
@@ -226,10 +255,16 @@ impl VaultCheck<'_> {
             .filter(|(path, _)| is_visible.contains(*path))
             .map(|(path, checked)| (*path, &checked.sketch))
             .collect();
-        problems.extend(near_duplicates(&sketches));
+        if self.request.wants("near-duplicate") {
+            problems.extend(near_duplicates(&sketches));
+        }
         // A note that cannot be read is a problem of its own.
-        let copies =
-            ConflictCopies::of(visible.iter().copied(), |path| files.read(path).ok().flatten()).find();
+        let copies = match self.request.wants("conflict-copy") {
+            true => {
+                ConflictCopies::of(visible.iter().copied(), |path| files.read(path).ok().flatten()).find()
+            }
+            false => Vec::new(),
+        };
         let of_copy = |copy: &ConflictCopy| {
             Problem::of_file(&copy.copy, "conflict-copy", copy.describe()).related_to([copy.note.clone()])
         };
