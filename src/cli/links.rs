@@ -14,7 +14,7 @@ use crate::store::{
 /// Show the outgoing links, unresolved links and backlinks of a note, or its relations.
 ///
 /// Each link is printed with its line. With --typed, the relations of the note are shown instead: what properties, fields,
-/// lists and sentences say that its links mean, such as works_at. The settings [relations] list the types.
+/// lists and sentences say that its links mean, such as works_at. The settings [relations] add types and words.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote links Projects/Plan.md

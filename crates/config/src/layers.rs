@@ -7,7 +7,7 @@ use sidenote_base::error::{Error, Result};
 use sidenote_base::safe_open;
 use toml::{Table, Value};
 
-use crate::{DEFAULTS, MAX_VAULT_FILE, Origin, VAULT_FILE};
+use crate::{DEFAULTS, MAX_VAULT_FILE, Origin, VAULT_FILE, relation_settings};
 
 /// Returns the built-in defaults.
 pub(crate) fn defaults() -> Result<BTreeMap<String, (Value, Origin)>> {
@@ -129,12 +129,12 @@ pub(crate) fn put(
         values.insert(key.to_owned(), (value, origin));
         return Ok(());
     }
-    // A type of relations keeps the fields that are not set.
+    // A type of relations keeps the fields that are not set, and its lists grow.
     if key.starts_with("relations.")
         && let (Some((Value::Table(old), _)), Value::Table(new)) = (values.get(key), &value)
     {
         let mut merged = old.clone();
-        merged.extend(new.clone());
+        relation_settings::add(&mut merged, new);
         values.insert(key.to_owned(), (Value::Table(merged), origin));
         return Ok(());
     }

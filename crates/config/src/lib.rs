@@ -482,7 +482,7 @@ pub struct Config {
     pub backup: BackupConfig,
     /// The types of memories.
     pub types: BTreeMap<String, TypeConfig>,
-    /// The types of relations.
+    /// The types of relations, the built-in ones with what the settings add to them.
     pub relations: BTreeMap<String, RelationConfig>,
     origins: BTreeMap<String, (String, Origin)>,
 }
@@ -504,7 +504,8 @@ struct ConfigSections {
     privacy: PrivacyConfig,
     backup: BackupConfig,
     types: BTreeMap<String, TypeConfig>,
-    relations: BTreeMap<String, RelationConfig>,
+    #[serde(default)]
+    relations: BTreeMap<String, toml::Table>,
 }
 
 impl Config {
@@ -599,7 +600,7 @@ impl Config {
             privacy: sections.privacy,
             backup: sections.backup,
             types: checked(sections.types)?,
-            relations: relation_settings::checked(sections.relations)?,
+            relations: relation_settings::with_built_in(&sections.relations)?,
             origins,
         })
     }
@@ -655,6 +656,6 @@ pub(crate) fn checked_sections(values: &BTreeMap<String, (Value, Origin)>) -> Re
     })?;
     sections.links.checked()?;
     sections.git.checked()?;
-    relation_settings::checked(sections.relations)?;
+    relation_settings::with_built_in(&sections.relations)?;
     checked(sections.types).map(drop)
 }

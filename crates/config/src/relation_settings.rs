@@ -1,9 +1,15 @@
-//! The settings of relations: the types of relations, and the words by which they are recognised.
+//! The types of relations, and the words by which they are recognised: the built-in ones, and what the settings add to them.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use sidenote_base::error::{Error, Result};
+use toml::{Table, Value};
+
+/// The built-in types.
+const BUILT_IN: &str = include_str!("../languages/relations.toml");
+/// The sign before a phrase or name that is not to be in a list.
+const WITHOUT: char = '-';
 
 /// A type of relations between two notes, such as `works_at`. A relation leads from its subject to its object.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
@@ -34,12 +40,50 @@ pub struct RelationConfig {
     pub via: Vec<String>,
     /// Another type: two notes that are its subjects with the same object have this relation, too.
     pub shared: String,
-    /// Whether those after "with" are subjects, too, as in "founded it with Jane".
-    pub with: bool,
+}
+
+/// Returns the built-in types with what the settings add to them.
+pub(super) fn with_built_in(settings: &BTreeMap<String, Table>) -> Result<BTreeMap<String, RelationConfig>> {
+    let unfit = |error| Error::invalid("the settings do not fit together").with_source(error);
+    let mut types: Table = toml::from_str(BUILT_IN).map_err(unfit)?;
+    for (name, setting) in settings {
+        let known = types.entry(name).or_insert_with(|| Value::Table(Table::new()));
+        if let Value::Table(known) = known {
+            add(known, setting);
+            known.iter_mut().for_each(|(_, value)| take_out(value));
+        }
+    }
+    checked(types.try_into().map_err(unfit)?)
+}
+
+/// Adds the fields of a type to those of a lower layer: a list is added to, anything else is replaced.
+pub(super) fn add(known: &mut Table, setting: &Table) {
+    for (field, value) in setting {
+        match (known.get_mut(field), value) {
+            (Some(Value::Array(list)), Value::Array(more)) => {
+                let new: Vec<Value> = more.iter().filter(|one| !list.contains(one)).cloned().collect();
+                list.extend(new);
+            }
+            _ => {
+                known.insert(field.clone(), value.clone());
+            }
+        }
+    }
+}
+
+/// Takes out of a list what it names with a sign.
+fn take_out(value: &mut Value) {
+    let Value::Array(list) = value else { return };
+    let (out, mut kept): (Vec<Value>, Vec<Value>) =
+        list.drain(..).partition(|one| one.as_str().is_some_and(|text| text.starts_with(WITHOUT)));
+    kept.retain(|one| {
+        !out.iter().any(|other| other.as_str().and_then(|text| text.strip_prefix(WITHOUT)) == one.as_str())
+    });
+    *list = kept;
 }
 
 /// Refuses types whose names or phrases cannot be found in a text.
-pub(super) fn checked(types: BTreeMap<String, RelationConfig>) -> Result<BTreeMap<String, RelationConfig>> {
+fn checked(types: BTreeMap<String, RelationConfig>) -> Result<BTreeMap<String, RelationConfig>> {
     let is_name =
         |name: &str| !name.is_empty() && name.chars().all(|c| c.is_lowercase() || c.is_numeric() || c == '_');
     for (name, kind) in &types {

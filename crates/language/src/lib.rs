@@ -7,6 +7,7 @@ pub mod folding;
 pub mod graphemes;
 pub mod language;
 pub mod pattern_limits;
+pub mod relation_words;
 pub mod short_word;
 pub mod terms;
 pub mod word_lists;

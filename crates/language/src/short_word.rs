@@ -38,7 +38,7 @@ pub(super) fn short_word(bytes: &[u8], at: usize) -> Option<ShortWord> {
 /// Returns the run of letters and digits at `at` if it is short and ASCII. Returns `None` for all others, and near the end
 /// of a text.
 #[inline]
-pub fn short_run(bytes: &[u8], at: usize) -> Option<ShortWord> {
+pub(super) fn short_run(bytes: &[u8], at: usize) -> Option<ShortWord> {
     let word = packed_word(window(bytes, at)?, |chunk, _| letters(chunk))?;
     // A window that is full of letters can be the beginning of a longer run.
     let behind = bytes.get(at + word.length)?;

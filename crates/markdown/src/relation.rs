@@ -8,13 +8,12 @@ mod rule_stems;
 mod rules;
 mod sentence;
 mod stated;
-mod trigger;
 
 use std::collections::HashSet;
 
 use crate::note::Note;
 pub use crate::relation::context::{LinkContext, link_contexts};
-pub use crate::relation::phrase::{PREPOSITIONS, Phrase, RelationEnd, phrase_end};
+pub use crate::relation::phrase::{Phrase, RelationEnd, phrase_end};
 pub use crate::relation::rule_stems::{NameStems, PhraseStems, RuleStems};
 pub use crate::relation::rules::RelationRules;
 use crate::span::Span;

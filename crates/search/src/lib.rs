@@ -289,7 +289,6 @@ impl FusedRanking {
 ///
 /// # Errors
 /// `Invalid` for a malformed glob; `Io` or `Corrupt` if the index cannot be read; the errors of `query_vector`.
-#[expect(clippy::too_many_lines, reason = "the steps of one ranking, in their order")]
 pub fn rank(
     index: &Index,
     snapshot: &Snapshot,
@@ -310,10 +309,10 @@ pub fn rank(
     let text_depth = if query.condition.is_some() { depth.max(CONDITION_DEPTH) } else { depth };
     let is_alone = request.mode == Mode::Bm25;
     let words = || text_list(snapshot, index, query, allowed.as_ref(), text_depth, is_alone);
-    let related = |vector: &QueryVector, named: &[FileId]| match request.relations {
+    let related = |named: &[FileId]| match request.relations {
         // A note that the whole query names is what was asked for.
         Some(lookup) if query.condition.is_none() && named.is_empty() => {
-            relation_question::answer((&index.catalog(), snapshot), lookup, &query.text, vector)
+            relation_question::answer((&index.catalog(), snapshot), lookup, &query.text)
         }
         _ => Ok(None),
     };
@@ -330,22 +329,14 @@ pub fn rank(
     let (ranking, near, named, answer) = match request.mode {
         Mode::Bm25 => (words()?, VectorHits::default(), named()?, None),
         Mode::Vector => (Ranking::default(), near(query_vector()?)?, named()?, None),
-        // Another thread looks up the words, and then the relations, for which it needs the vector.
+        // Another thread looks up the words, and then the relations.
         Mode::Hybrid => {
-            let (tell, told) = std::sync::mpsc::channel();
-            let other = move || -> Result<_> {
+            let other = || -> Result<_> {
                 let (ranking, named) = (words()?, named()?);
-                let answer = told.recv().map_or(Ok(None), |vector| related(&vector, &named))?;
+                let answer = related(&named)?;
                 Ok((ranking, named, answer))
             };
-            // The sender ends with this step, so that the other thread does not wait for a vector after an error.
-            let own = move || {
-                query_vector().and_then(move |vector| {
-                    // That thread ends early only after an error of its own, which is returned.
-                    tell.send(vector.clone()).unwrap_or_default();
-                    near(vector)
-                })
-            };
+            let own = || near(query_vector()?);
             let (other, near) = parallel::join(other, own);
             let (ranking, named, answer) = other?;
             (ranking, near?, named, answer)

@@ -2,20 +2,17 @@
 //! kinds of the notes and the words around their links tell how likely that is.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 use sidenote_base::error::Result;
 use sidenote_base::parallel;
 use sidenote_catalog::{CatalogReader, FileId, FileKind, FileRow};
-use sidenote_index::Snapshot;
-use sidenote_index::indexed_document::ParsedNote;
+use sidenote_language::relation_words::{Words, relation_words};
 use sidenote_language::terms::{CachedStemmer, is_stop_word};
 use sidenote_markdown::path::NotePath;
 use sidenote_markdown::relation::{
-    LinkContext, NameStems, PREPOSITIONS, PhraseStems, RelationEnd, RelationRules, RuleStems, link_contexts,
+    LinkContext, NameStems, PhraseStems, RelationEnd, RelationRules, RuleStems, link_contexts,
 };
 
-use crate::QueryVector;
 use crate::relation_answer::{Evidence, RelatedNote, RelationLookup, Standing};
 use crate::typed_relations::{TypedRelation, TypedRelations};
 
@@ -44,68 +41,6 @@ const DOUBT: f32 = -2.5;
 const EARLIER: f32 = -0.2;
 /// The weight of words that relate two links to notes other than their own note.
 const AMONG_OTHERS: f32 = -1.2;
-/// What the similarity of the question and the passage with the link counts.
-const SIMILARITY: f32 = 0.5;
-
-/// Words by which a sentence or the heading above it says that something has ended.
-const ENDED: &[&str] = &[
-    "alumni",
-    "alumnus",
-    "departed",
-    "ended",
-    "ex",
-    "former",
-    "formerly",
-    "left",
-    "past",
-    "previous",
-    "previously",
-    "quit",
-    "resigned",
-    "retired",
-    "until",
-];
-
-/// Words by which a question asks for what was.
-const ASKS_PAST: &[&str] = &[
-    "did",
-    "ever",
-    "ex",
-    "former",
-    "formerly",
-    "had",
-    "left",
-    "past",
-    "previous",
-    "previously",
-    "was",
-    "were",
-];
-
-/// Words by which a question asks for what is.
-const ASKS_PRESENT: &[&str] = &["are", "current", "currently", "has", "have", "is", "now"];
-
-/// Words in names of relations that tell no type from another.
-const GENERIC: &[&str] = &[
-    "companies",
-    "company",
-    "current",
-    "ex",
-    "former",
-    "group",
-    "has",
-    "head",
-    "lead",
-    "main",
-    "member",
-    "members",
-    "new",
-    "past",
-    "people",
-    "person",
-    "previous",
-    "team",
-];
 
 /// What is looked for among the linked notes.
 pub(super) struct LinkQuestion<'a> {
@@ -125,8 +60,6 @@ pub(super) struct LinkQuestion<'a> {
     pub(super) asks_who: bool,
     /// Whether the question asks for what was, as [`asks_for_past`] says.
     pub(super) asks_past: bool,
-    /// The vector of the question.
-    pub(super) vector: &'a QueryVector,
 }
 
 /// A note that may answer, with the words around the link.
@@ -139,7 +72,7 @@ struct Candidate {
 
 /// Lists the notes that are linked with the named one and of a kind that fits, those first that answer most likely.
 pub(super) fn linked_notes(
-    (catalog, snapshot): (&CatalogReader, &Snapshot),
+    catalog: &CatalogReader,
     lookup: RelationLookup<'_>,
     question: &LinkQuestion<'_>,
     stem: &mut CachedStemmer,
@@ -155,7 +88,6 @@ pub(super) fn linked_notes(
     let words = TypeWords::new(lookup.rules, question);
     let mut best: HashMap<FileId, Candidate> = HashMap::new();
     for source in sources(catalog, lookup, question.named, &ends, stem)? {
-        let mut similarities = Similarities::of(catalog, snapshot, question.vector, &source)?;
         for context in &source.contexts {
             let candidates = candidates(&source, context, question, lookup.rules);
             if candidates.is_empty() {
@@ -163,10 +95,11 @@ pub(super) fn linked_notes(
             }
             let (own_words, mut fit) = words.fit(context, stem);
             // Who left the company works there no longer.
-            if !question.asks_past && context.words.iter().any(|word| ENDED.contains(&word.as_str())) {
+            if !question.asks_past
+                && context.words.iter().any(|word| relation_words().ended.contains(word.as_str()))
+            {
                 fit += DOUBT;
             }
-            let fit = fit + SIMILARITY * similarities.at(context)?;
             for (file, weight) in candidates {
                 let fit = fit + weight;
                 if best.get(&file).is_none_or(|known| fit > known.fit) {
@@ -199,15 +132,14 @@ pub(super) fn linked_notes(
 /// Says whether a question, whose words are in lower case, asks for what was: "who was director of Acme", "who worked at
 /// Acme".
 pub(super) fn asks_for_past<'w>(words: impl Iterator<Item = &'w str> + Clone) -> bool {
-    let any = |known: &[&str]| words.clone().any(|word| known.contains(&word));
+    let any = |known: &Words| words.clone().any(|word| known.contains(word));
     let has_past_form = words.clone().any(|word| word.len() > 4 && word.ends_with("ed"));
-    any(ASKS_PAST) || (has_past_form && !any(ASKS_PRESENT))
+    any(&relation_words().asks_past) || (has_past_form && !any(&relation_words().asks_present))
 }
 
 /// A note with a link from or to the named note.
 struct Source {
     row: FileRow,
-    reading: Arc<ParsedNote>,
     contexts: Vec<LinkContext>,
     /// The files that its links mean, by the index of the link.
     targets: HashMap<usize, FileId>,
@@ -255,15 +187,13 @@ fn sources(
     }
     let read = |_: &mut (), (row, _): &(FileRow, _)| {
         let reading = (lookup.read)(&row.path)?;
-        let contexts = link_contexts(&reading.text, &reading.note);
-        Some((reading, contexts))
+        Some(link_contexts(&reading.text, &reading.note))
     };
     let readings = parallel::map_largest_first(&promising, |(row, _)| row.size, || (), read);
-    let sources = promising.into_iter().zip(readings).filter_map(|((row, targets), reading)| {
-        let (reading, contexts) = reading?;
-        Some(Source { row, reading, contexts, targets })
-    });
-    Ok(sources.collect())
+    let sources = promising.into_iter().zip(readings);
+    Ok(sources
+        .filter_map(|((row, targets), contexts)| Some(Source { row, contexts: contexts?, targets }))
+        .collect())
 }
 
 /// Lists the notes that a context may relate with the named one, each with what counts that it may not.
@@ -313,46 +243,6 @@ fn candidates(
     found
 }
 
-/// The similarities of the question and the passages of a note, computed when they are needed.
-struct Similarities<'a> {
-    snapshot: &'a Snapshot,
-    vector: &'a QueryVector,
-    reading: &'a ParsedNote,
-    keys: Vec<i64>,
-    known: HashMap<usize, f32>,
-}
-
-impl<'a> Similarities<'a> {
-    fn of(
-        catalog: &CatalogReader,
-        snapshot: &'a Snapshot,
-        vector: &'a QueryVector,
-        source: &'a Source,
-    ) -> Result<Self> {
-        let keys = if vector.is_some() { catalog.passages().of(source.row.id)? } else { Vec::new() };
-        Ok(Self { snapshot, vector, reading: &source.reading, keys, known: HashMap::new() })
-    }
-
-    /// Returns the similarity of the passage with a context; 0 if it has no vector.
-    fn at(&mut self, context: &LinkContext) -> Result<f32> {
-        let Some(vector) = self.vector else { return Ok(0.0) };
-        // A note with one passage needs no look at where it begins.
-        let passages = if self.keys.len() > 1 { self.reading.passages() } else { &[] };
-        let after = passages.partition_point(|passage| passage.span.start <= context.span.start);
-        let place = after.saturating_sub(1);
-        if let Some(known) = self.known.get(&place) {
-            return Ok(*known);
-        }
-        let near = match self.keys.get(place) {
-            Some(key) => self.snapshot.vectors.compare(vector, &[*key])?,
-            None => Vec::new(),
-        };
-        let similarity = near.first().map_or(0.0, |near| near.similarity);
-        self.known.insert(place, similarity);
-        Ok(similarity)
-    }
-}
-
 /// The words that tell a type of relations from the others, as stems.
 struct TypeWords {
     own: HashSet<String>,
@@ -392,7 +282,10 @@ impl TypeWords {
 }
 
 fn is_telling(word: &str) -> bool {
-    !is_stop_word(word) && !PREPOSITIONS.contains(&word) && !GENERIC.contains(&word) && word != "*"
+    !is_stop_word(word)
+        && !relation_words().prepositions.contains(word)
+        && !relation_words().generic.contains(word)
+        && word != "*"
 }
 
 /// Of which kinds the notes at an end of a type are.

@@ -7,12 +7,10 @@ use sidenote_base::error::Result;
 use sidenote_bm25::{Bm25Query, FieldTuning, Tuning};
 use sidenote_catalog::{CatalogReader, FileId, FileKind, FileRow, RelationQueries};
 use sidenote_index::Snapshot;
+use sidenote_language::relation_words::relation_words;
 use sidenote_language::terms::{CachedStemmer, is_stop_word};
-use sidenote_markdown::relation::{
-    NameStems, PREPOSITIONS, PhraseStems, RelationEnd, RelationRules, phrase_end,
-};
+use sidenote_markdown::relation::{NameStems, PhraseStems, RelationEnd, RelationRules, phrase_end};
 
-use crate::QueryVector;
 use crate::linked_notes::{LinkQuestion, asks_for_past, kinds_of, linked_notes};
 use crate::query::Query;
 use crate::relation_answer::{Evidence, RelatedNote, RelationAnswer, RelationLookup, Standing};
@@ -30,73 +28,6 @@ const MAX_NAMESAKES: usize = 8;
 const MAX_TITLES: usize = 20;
 /// The most links of a named note that are looked at for notes of a kind, such as its meetings.
 const MAX_NEIGHBOURS: usize = 500;
-
-/// Forms of "to be" that make a participle passive.
-const PASSIVE: &[&str] = &["is", "are", "was", "were", "been", "be", "being", "got", "get"];
-/// Words that ask for a time, a way or a reason, or for what is not so.
-const OTHERWISE: &[&str] = &[
-    "but", "cannot", "except", "how", "never", "no", "nobody", "none", "not", "when", "why", "without",
-    "doesn", "didn", "don", "isn", "wasn", "hasn", "haven", "aren", "won", "doesnt", "didnt", "dont", "isnt",
-];
-/// Words that ask for notes.
-const ASKING: &[&str] = &[
-    "all", "anybody", "anyone", "find", "give", "list", "people", "show", "what", "whats", "where", "which",
-    "who", "whom", "whos", "whose",
-];
-/// Stems of words that any note can be called by.
-const ANY_NOTE: &[&str] = &["doc", "document", "file", "note", "page", "text"];
-/// Words of questions that narrow nothing, besides stop words.
-const QUESTION_WORDS: &[&str] = &[
-    "all",
-    "any",
-    "anybody",
-    "anyone",
-    "does",
-    "did",
-    "do",
-    "else",
-    "everybody",
-    "everyone",
-    "find",
-    "give",
-    "got",
-    "has",
-    "have",
-    "know",
-    "list",
-    "me",
-    "name",
-    "names",
-    "our",
-    "people",
-    "person",
-    "persons",
-    "please",
-    "show",
-    "somebody",
-    "someone",
-    "tell",
-    "things",
-    "we",
-    "what",
-    "whats",
-    "when",
-    "where",
-    "which",
-    "who",
-    "whom",
-    "whos",
-    "whose",
-    "ever",
-    "currently",
-    "now",
-    "us",
-    "involve",
-    "involves",
-    "involving",
-    "about",
-    "between",
-];
 
 /// A word of a question.
 #[derive(Debug, Clone)]
@@ -164,7 +95,6 @@ pub(super) fn answer(
     (catalog, snapshot): (&CatalogReader, &Snapshot),
     lookup: RelationLookup<'_>,
     question: &str,
-    vector: &QueryVector,
 ) -> Result<Option<RelationAnswer>> {
     let mut stem = CachedStemmer::with_small_cache();
     let said = words(question, &mut stem);
@@ -198,7 +128,7 @@ pub(super) fn answer(
                     unstated.push((answer, used, kinds.clone(), named));
                 } else if reader.narrow_by_others(&mut answer.notes, named, &names)? {
                     let others = (named, names.as_slice());
-                    reader.add_linked(&mut answer, (&used, &kinds), others, (lookup, vector), &mut stem)?;
+                    reader.add_linked(&mut answer, (&used, &kinds), others, lookup, &mut stem)?;
                     return Ok(Some(answer));
                 }
             }
@@ -206,7 +136,7 @@ pub(super) fn answer(
     }
     for (mut answer, used, kinds, named) in unstated {
         let others = (named, names.as_slice());
-        reader.add_linked(&mut answer, (&used, &kinds), others, (lookup, vector), &mut stem)?;
+        reader.add_linked(&mut answer, (&used, &kinds), others, lookup, &mut stem)?;
         if answer.notes.iter().any(|note| note.standing == Standing::Likely) {
             return Ok(Some(answer));
         }
@@ -507,13 +437,13 @@ impl Reader<'_> {
     /// Returns whether the words around ask for no note at an end: for a time, a way or a reason, or for what is not so.
     fn asks_otherwise(&self, used: &[usize]) -> bool {
         self.words_around(used)
-            .any(|(at, word)| !used.contains(&at) && OTHERWISE.contains(&word.text.as_str()))
+            .any(|(at, word)| !used.contains(&at) && relation_words().otherwise.contains(word.text.as_str()))
     }
 
     /// Returns whether the words around ask for notes, and are no statement.
     fn asks(&self, used: &[usize], kinds: &[(String, Vec<FileId>)]) -> bool {
         self.words_around(used).any(|(at, word)| {
-            ASKING.contains(&word.text.as_str())
+            relation_words().asking.contains(word.text.as_str())
                 || (!used.contains(&at) && kinds.iter().any(|(kind, _)| *kind == word.stem))
         })
     }
@@ -583,7 +513,7 @@ impl Reader<'_> {
         answer: &mut RelationAnswer,
         (used, kinds): (&[usize], &[(String, Vec<FileId>)]),
         (named, names): (&Named, &[Named]),
-        (lookup, vector): (RelationLookup<'_>, &QueryVector),
+        lookup: RelationLookup<'_>,
         stem: &mut CachedStemmer,
     ) -> Result<()> {
         let Some(end) = answer.end else { return Ok(()) };
@@ -602,9 +532,8 @@ impl Reader<'_> {
             stems: &around.map(|(_, word)| word.stem.clone()).collect(),
             asks_who: self.said.iter().any(|word| matches!(word.text.as_str(), "who" | "whom" | "whose")),
             asks_past: self.asks_past(),
-            vector,
         };
-        let linked = linked_notes((self.catalog, self.snapshot), lookup, &question, stem)?;
+        let linked = linked_notes(self.catalog, lookup, &question, stem)?;
         let mut linked = self.of_asked_kind(linked, used, kinds, stem)?;
         self.narrow_by_others(&mut linked, named, names)?;
         answer.notes.extend(linked);
@@ -629,7 +558,7 @@ impl Reader<'_> {
                 {
                     // "Who works from Acme" has another preposition.
                     let between = self.said.get(cue.end..named.start()).unwrap_or_default();
-                    if between.iter().any(|word| PREPOSITIONS.contains(&word.text.as_str())) {
+                    if between.iter().any(|word| relation_words().prepositions.contains(word.text.as_str())) {
                         return None;
                     }
                 }
@@ -640,7 +569,11 @@ impl Reader<'_> {
                     && !is_by_behind
                     && is_before
                     && verb.text.ends_with("ed")
-                    && self.said.iter().take(cue.start).any(|word| PASSIVE.contains(&word.text.as_str()));
+                    && self
+                        .said
+                        .iter()
+                        .take(cue.start)
+                        .any(|word| relation_words().passive.contains(word.text.as_str()));
                 let end = if is_before { before } else { before.other() };
                 Some(if is_by_behind || is_passive { end.other() } else { end })
             }
@@ -726,7 +659,10 @@ impl Reader<'_> {
         let mut kinds: Vec<(String, Vec<FileId>)> = Vec::new();
         for row in self.catalog.rows(&around)?.iter().filter(|row| row.id != file) {
             // "Acme notes" asks for no kind, although the notes are in a folder `Notes`.
-            for kind in kinds_of(row, stem).into_iter().filter(|kind| !ANY_NOTE.contains(&kind.as_str())) {
+            for kind in kinds_of(row, stem)
+                .into_iter()
+                .filter(|kind| !relation_words().any_note.contains(kind.as_str()))
+            {
                 match kinds.iter_mut().find(|(known, _)| *known == kind) {
                     Some((_, notes)) => notes.push(row.id),
                     None => kinds.push((kind, vec![row.id])),
@@ -755,7 +691,9 @@ fn is_open(cue: &Cue) -> bool {
 }
 
 fn is_filler(word: &str) -> bool {
-    is_stop_word(word) || QUESTION_WORDS.contains(&word) || PREPOSITIONS.contains(&word)
+    is_stop_word(word)
+        || relation_words().question_words.contains(word)
+        || relation_words().prepositions.contains(word)
 }
 
 fn is_number(word: &str) -> bool {

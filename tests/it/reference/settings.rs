@@ -57,6 +57,23 @@ fn settings() -> Vec<Setting> {
     found
 }
 
+/// Describes the section `relations`, which has no settings of its own, with the built-in types.
+fn types_of_relations() -> String {
+    let text = std::fs::read_to_string(repository().join("crates/config/src/config.toml")).unwrap();
+    let (before, _) = text.split_once("\n[relations]\n").unwrap();
+    let (_, comment) = before.rsplit_once("\n\n").unwrap();
+    let meaning: Vec<&str> = comment.lines().map(|line| line.strip_prefix("# ").unwrap()).collect();
+    let mut page = format!("## relations\n\n{}\n\n", prose(&sentence(&meaning.join(" "))));
+    page.push_str("| Built-in type | Inverse | A phrase |\n| --- | --- | --- |\n");
+    let types = Config::load(std::path::Path::new("/nowhere"), &[]).unwrap().relations;
+    assert!(types.len() >= 10, "only {} types were found", types.len());
+    for (name, kind) in types {
+        writeln!(page, "| {} | {} | {} |", code(&name), code(&kind.inverse), kind.forward[0]).unwrap();
+    }
+    page.push('\n');
+    page
+}
+
 /// Gives the name of the variable that sets a key.
 fn variable(key: &str) -> String {
     format!("SIDENOTE_{}", key.to_uppercase().replace('.', "_"))
@@ -131,6 +148,7 @@ fn settings_of_the_reference_are_those_of_the_program() {
         let end = if last.key == setting.key { "\n\n" } else { "\n" };
         write!(page, "| {key} | {default} | {meaning} | {variable} | {vault} |{end}").unwrap();
     }
+    page.push_str(&types_of_relations());
     page.push_str(VARIABLES);
     check_page("settings.md", &page);
 }

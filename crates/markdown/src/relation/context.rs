@@ -1,53 +1,15 @@
 //! The words around links: what a sentence, a property, a field or a row of a table says of the links in it, whether or not a
 //! phrase of the rules states a relation.
 
+use sidenote_language::relation_words::relation_words;
 use sidenote_language::terms::is_stop_word;
 
 use crate::note::Note;
-use crate::relation::inference::{CONDITIONS, is_doubt};
+use crate::relation::inference::is_doubt;
 use crate::relation::relation_key;
 use crate::relation::sentence::{Sentence, Token, sentences};
 use crate::relation::stated::Line;
 use crate::span::Span;
-
-/// Words by which a sentence says that something is planned, wanted or offered, did not happen, or is another thing.
-const UNREALISED: &[&str] = &[
-    "absent",
-    "apologies",
-    "considered",
-    "considering",
-    "considers",
-    "denied",
-    "denies",
-    "excused",
-    "hope",
-    "hoped",
-    "hopes",
-    "instead",
-    "intended",
-    "intends",
-    "missed",
-    "offer",
-    "offered",
-    "passed on",
-    "plan",
-    "planned",
-    "planning",
-    "plans",
-    "rejected",
-    "thinking",
-    "thinks",
-    "thought",
-    "tried",
-    "unlike",
-    "walked away",
-    "want",
-    "wanted",
-    "wants",
-    "wish",
-    "wishes",
-    "wrong",
-];
 
 /// Links that stand together in a note, and the words around them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,7 +45,7 @@ pub fn link_contexts(text: &str, note: &Note) -> Vec<LinkContext> {
         });
     }
     let mut earlier = None;
-    for sentence in sentences(text, note, |_| true) {
+    for sentence in sentences(text, note) {
         if sentence.begins_block {
             earlier = None;
         }
@@ -142,7 +104,7 @@ fn of_sentence(
     }
     let first = rest.first().and_then(|(at, _)| note.links.get(*at))?;
     let is_doubtful = sentence.is_question
-        || words.first().is_some_and(|word| CONDITIONS.contains(&word.as_str()))
+        || words.first().is_some_and(|word| relation_words().conditions.contains(word.as_str()))
         || says_otherwise(&words);
     let line = Line::of(text, note, first);
     let is_short = words.iter().all(|word| is_stop_word(word));
@@ -168,11 +130,7 @@ fn field(line: &Line<'_>, link: usize, number: usize) -> LinkContext {
 fn says_otherwise(words: &[String]) -> bool {
     words.iter().enumerate().any(|(at, word)| {
         let next = words.get(at + 1).map_or("", String::as_str);
-        is_doubt(word)
-            || UNREALISED.iter().any(|known| match known.split_once(' ') {
-                Some((first, second)) => word == first && next == second,
-                None => word == known,
-            })
+        is_doubt(word) || relation_words().unrealised.contains_start(word, next)
     })
 }
 

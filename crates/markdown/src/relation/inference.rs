@@ -2,170 +2,22 @@
 //! questions, conditions, and sentences whose subject is neither a link nor the note.
 
 use sidenote_config::note_kinds::{is_kind_of, note_kinds};
+use sidenote_language::relation_words::relation_words;
 use sidenote_language::terms::is_stop_word;
 
 use crate::note::Note;
-use crate::relation::phrase::{PREPOSITIONS, Phrase, RelationEnd};
+use crate::relation::phrase::{Phrase, RelationEnd};
 use crate::relation::rules::RelationRules;
 use crate::relation::sentence::{Sentence, Token, sentences};
 use crate::relation::{Relation, phrase, relation_key};
 use crate::span::Span;
 
-/// The most words of a remark in parentheses.
-const MAX_REMARK: usize = 4;
 /// The most words between an article and what it belongs to.
 const MAX_DESCRIPTION: usize = 3;
 /// The most links at one end of a sentence that are related with those at the other end.
 const MAX_ENDS: usize = 20;
-/// The most words of the name of an end, such as "parent company".
-const MAX_ROLE: usize = 3;
 /// The most words of a subject that is a part of the title.
 const MAX_TITLE_WORDS: usize = 5;
-/// The most words between a statement and the others who are its subjects, after "with".
-const MAX_BEFORE_WITH: usize = 4;
-
-/// Words between a subject and a verb that leave the statement true.
-const AUXILIARIES: &[&str] = &[
-    "also",
-    "already",
-    "are",
-    "been",
-    "being",
-    "both",
-    "currently",
-    "did",
-    "directly",
-    "do",
-    "does",
-    "eventually",
-    "finally",
-    "first",
-    "had",
-    "has",
-    "have",
-    "heavily",
-    "initially",
-    "is",
-    "jointly",
-    "just",
-    "later",
-    "mainly",
-    "now",
-    "officially",
-    "once",
-    "originally",
-    "partly",
-    "recently",
-    "since",
-    "soon",
-    "still",
-    "strongly",
-    "subsequently",
-    "then",
-    "together",
-    "was",
-    "were",
-];
-/// What a role of the past follows: "was director of".
-const PAST: &[&str] = &["was", "were", "been", "had"];
-const COPULAS: &[&str] = &["is", "are", "became", "remains"];
-const ARTICLES: &[&str] = &["a", "an", "the", "our", "their", "his", "her", "its", "my", "one"];
-const POSSESSIVES: &[&str] = &["our", "their", "his", "her", "its", "my", "your"];
-const TITLES: &[&str] = &["mr", "mrs", "ms", "dr", "prof"];
-/// Words of roles that look like forms of verbs.
-const RANKS: &[&str] = &["acting", "founding", "managing", "marketing", "operating", "purchasing"];
-/// Words that make a role none, or one of the past or the future.
-const NO_ROLE: &[&str] = &[
-    "aspiring",
-    "ex",
-    "former",
-    "future",
-    "ex-ceo",
-    "late",
-    "next",
-    "possible",
-    "potential",
-    "previous",
-    "prospective",
-    "would-be",
-];
-/// Words that make a statement untrue or uncertain, anywhere before it.
-const DOUBTS: &[&str] = &[
-    "allegedly",
-    "almost",
-    "cannot",
-    "could",
-    "declined",
-    "hardly",
-    "if",
-    "may",
-    "maybe",
-    "might",
-    "nearly",
-    "neither",
-    "never",
-    "no",
-    "nobody",
-    "none",
-    "nor",
-    "not",
-    "perhaps",
-    "possibly",
-    "refused",
-    "rumor",
-    "rumors",
-    "rumour",
-    "rumours",
-    "should",
-    "supposedly",
-    "unlikely",
-    "whether",
-    "without",
-    "would",
-];
-/// First words of sentences that state nothing.
-pub(super) const CONDITIONS: &[&str] =
-    &["if", "imagine", "suppose", "unless", "whether", "should", "would", "could", "when"];
-const THIRD_PERSON: &[&str] = &["he", "she", "they", "it"];
-const FIRST_PERSON: &[&str] = &["i", "we"];
-const RELATIVES: &[&str] = &["who", "which", "that"];
-/// What a note about something calls it.
-const GENERIC_SUBJECTS: &[&str] = &[
-    "app", "company", "firm", "fund", "library", "package", "product", "project", "service", "startup",
-    "studio", "team", "tool",
-];
-/// What a text calls itself.
-const TEXTS: &[&str] = &[
-    "api",
-    "article",
-    "book",
-    "chapter",
-    "class",
-    "document",
-    "draft",
-    "eip",
-    "function",
-    "guide",
-    "interface",
-    "module",
-    "note",
-    "page",
-    "paper",
-    "plan",
-    "policy",
-    "proposal",
-    "rfc",
-    "spec",
-    "specification",
-    "standard",
-    "template",
-    "version",
-];
-/// Verbs in the past that do not end in "ed".
-const IRREGULAR: &[&str] = &[
-    "became", "began", "built", "came", "did", "gave", "got", "grew", "had", "has", "is", "kept", "led",
-    "left", "made", "met", "ran", "sold", "spent", "spoke", "took", "was", "went", "won", "wrote",
-];
 
 /// The subject of a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -192,19 +44,18 @@ pub(super) fn inferred(text: &str, note: &Note, names: &[&str], rules: &Relation
     let mut found = Vec::new();
     let is_person = kinds.iter().any(|kind| rules.types().any(|(_, rule)| is_kind_of(kind, &rule.subjects)));
     let is_thing = !kinds.is_empty() && !is_person;
-    let mut reader =
-        Reader { rules, names: &names, kinds: &kinds, is_thing, is_person, earlier: Earlier::Nothing };
+    let mut reader = Reader { rules, names: &names, kinds: &kinds, is_thing, is_person, is_about_note: true };
     // A plan is not a fact.
     let open: Vec<Span> = note.tasks.iter().filter(|task| task.status == ' ').map(|task| task.span).collect();
     let mut rows = TableRows { text, line: Span::new(0, 0) };
-    for sentence in sentences(text, note, |block| rules.triggers().is_in(text, block)) {
+    for sentence in sentences(text, note) {
         if sentence.begins_block {
-            reader.earlier = Earlier::Nothing;
+            reader.is_about_note = true;
         }
         let at = open.partition_point(|task| task.end <= sentence.span.start);
         if open.get(at).is_some_and(|task| task.start <= sentence.span.start) {
             // The lines below the first of an open task go on about whom it names.
-            reader.earlier = Earlier::Unclear;
+            reader.is_about_note = false;
             continue;
         }
         for statement in reader.statements(&sentence) {
@@ -244,7 +95,7 @@ pub(super) fn inferred(text: &str, note: &Note, names: &[&str], rules: &Relation
                 evidence: sentence.span,
             }));
         }
-        reader.earlier = reader.after(&sentence);
+        reader.is_about_note = reader.stays_about_note(&sentence);
     }
     found
 }
@@ -275,17 +126,6 @@ fn pairs(from: &[usize], to: &[usize]) -> Vec<(Option<usize>, usize)> {
     from.iter().flat_map(|&from| to.iter().map(move |&to| (Some(from), to))).collect()
 }
 
-/// What "she" can mean in the next sentence of a block.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Earlier {
-    /// No link was named: the note.
-    Nothing,
-    /// The subject of the sentence before.
-    Link(usize),
-    /// Several links were named.
-    Unclear,
-}
-
 struct Reader<'a> {
     rules: &'a RelationRules,
     /// The words of its title, file name and aliases.
@@ -296,27 +136,26 @@ struct Reader<'a> {
     is_thing: bool,
     /// Whether one of them is that of a person.
     is_person: bool,
-    earlier: Earlier,
+    /// Whether "she" can mean the note: no sentence before in the block is about something else.
+    is_about_note: bool,
 }
 
 impl<'a> Reader<'a> {
-    /// Returns what "she" can mean after a sentence.
-    fn after(&self, sentence: &Sentence<'_>) -> Earlier {
+    /// Returns whether "she" can mean the note after a sentence.
+    fn stays_about_note(&self, sentence: &Sentence<'_>) -> bool {
         let has_link = sentence.tokens.iter().any(|token| matches!(token, Token::Link(_)));
         match sentence.tokens.first() {
-            Some(Token::Link(link)) => Earlier::Link(*link),
             // It goes on about the same.
-            Some(Token::Word(word)) if THIRD_PERSON.contains(&word.as_ref()) || !has_link => {
-                self.earlier.clone()
+            Some(Token::Word(word)) if relation_words().third_person.contains(word.as_ref()) || !has_link => {
+                self.is_about_note
             }
-            Some(Token::Word(_)) if self.begins_with_title(&sentence.tokens) => Earlier::Nothing,
-            _ => Earlier::Unclear,
+            Some(Token::Word(_)) => self.begins_with_title(&sentence.tokens),
+            _ => false,
         }
     }
 
     fn has_no_link(&self, tokens: &[Token<'_>], end: usize) -> bool {
-        self.earlier == Earlier::Nothing
-            && !tokens.iter().take(end).any(|token| matches!(token, Token::Link(_)))
+        self.is_about_note && !tokens.iter().take(end).any(|token| matches!(token, Token::Link(_)))
     }
 
     fn begins_with_title(&self, tokens: &[Token<'_>]) -> bool {
@@ -327,10 +166,10 @@ impl<'a> Reader<'a> {
     fn statements(&self, sentence: &Sentence<'_>) -> Vec<Statement> {
         let tokens = &sentence.tokens;
         let first = word(tokens, 0).unwrap_or("");
-        if sentence.is_question || CONDITIONS.contains(&first) {
+        if sentence.is_question || relation_words().conditions.contains(first) {
             return Vec::new();
         }
-        let mut found: Vec<Statement> = self.named_end(tokens).into_iter().collect();
+        let mut found = Vec::new();
         // A clause begins at its subject, which may be in one list with the objects of the clause before.
         let (mut clause, mut at) = (0, 0);
         while let Some(token) = tokens.get(at) {
@@ -350,12 +189,8 @@ impl<'a> Reader<'a> {
                     break;
                 }
                 if self.rules.phrases(first).next().is_some() {
-                    found.extend(self.mutual(tokens, at));
                     found.extend(self.about_note(tokens, at));
                     found.extend(self.without_object(tokens, at));
-                }
-                if self.rules.can_begin_name(first) {
-                    found.extend(self.role_of(tokens, at));
                 }
                 at += 1;
                 continue;
@@ -370,19 +205,8 @@ impl<'a> Reader<'a> {
             for phrase in same {
                 let Some(own) = tokens.get(clause..) else { continue };
                 let Some(subject) = self.subject(own, at - clause, phrase) else { continue };
-                let with = self.rules.get(&phrase.kind).is_some_and(|kind| kind.with);
-                let with = with && phrase.before == RelationEnd::Subject;
-                let together = if with { others_after_with(tokens, behind) } else { Vec::new() };
-                let of = |subject, others| Statement {
-                    subject,
-                    kind: phrase.kind.clone(),
-                    end: phrase.before,
-                    others,
-                };
-                found.push(of(subject, objects.clone()));
-                if !together.is_empty() {
-                    found.push(of(Subject::Links(together), objects.clone()));
-                }
+                let others = objects.clone();
+                found.push(Statement { subject, kind: phrase.kind.clone(), end: phrase.before, others });
             }
             clause = next.unwrap_or(clause);
             at = behind;
@@ -399,34 +223,17 @@ impl<'a> Reader<'a> {
                 phrase_end(tokens, behind, &phrase.words)
                     .is_some_and(|end| self::objects(tokens, end).is_some())
             };
-            COPULAS.contains(&verb) || PAST.contains(&verb) || self.rules.phrases(verb).any(states)
+            relation_words().copulas.contains(verb)
+                || relation_words().past_auxiliaries.contains(verb)
+                || self.rules.phrases(verb).any(states)
         };
         word(tokens, behind).filter(|verb| goes_on(verb))?;
         tokens.iter().take(behind).rposition(|token| matches!(token, Token::Link(link) if link == last))
     }
 
-    /// Reads "[[Jane]] and [[Tom]] met" at `at`, where a verb without an object relates its subjects.
-    fn mutual(&self, tokens: &[Token<'_>], at: usize) -> Option<Statement> {
-        let verb = word(tokens, at)?;
-        let is_mutual = |phrase: &&Phrase| {
-            phrase.words.len() == 1
-                && self.rules.get(&phrase.kind).is_some_and(|kind| kind.inverse == phrase.kind)
-        };
-        let phrase = self.rules.phrases(verb).find(is_mutual)?;
-        let (mut others, is_free) = links_before(tokens, at)?;
-        let first = others.drain(..1).collect();
-        let statement = Statement {
-            subject: Subject::Links(first),
-            kind: phrase.kind.clone(),
-            end: phrase.before,
-            others,
-        };
-        (is_free && !statement.others.is_empty()).then_some(statement)
-    }
-
     /// Reads "[[Jane]] works here" and "[[Tom]] reports to her" at `at`, which relate links to the note.
     fn about_note(&self, tokens: &[Token<'_>], at: usize) -> Option<Statement> {
-        if self.earlier != Earlier::Nothing {
+        if !self.is_about_note {
             return None;
         }
         let phrase = self.rules.phrases(word(tokens, at)?).find(|phrase| {
@@ -435,7 +242,7 @@ impl<'a> Reader<'a> {
                 Some("it" | "them") => true,
                 Some("him" | "her" | "me") => !self.is_thing,
                 Some("the" | "this") => {
-                    word(tokens, end + 1).is_some_and(|one| GENERIC_SUBJECTS.contains(&one))
+                    word(tokens, end + 1).is_some_and(|one| relation_words().generic_subjects.contains(one))
                 }
                 _ => false,
             });
@@ -475,93 +282,16 @@ impl<'a> Reader<'a> {
         Some(Statement { subject: Subject::Note, kind, end, others })
     }
 
-    /// Reads "[[Jane]] is the manager of [[Tom]]" at "manager".
-    fn role_of(&self, tokens: &[Token<'_>], at: usize) -> Option<Statement> {
-        let ends_here = |behind: &usize| {
-            let is_end = matches!(tokens.get(*behind), None | Some(Token::Mark('.' | '!' | ',')));
-            is_end || matches!(word(tokens, *behind), Some("here" | "there"))
-        };
-        if let Some(behind) = (at + 1..=at + MAX_ROLE).find(ends_here)
-            && self.earlier == Earlier::Nothing
-            && let Some((kind, end)) = self.role(tokens.get(at..behind)?)
-            && end == RelationEnd::Object
-            && let Some(before) = described(tokens, at)
-                .filter(|before| word(tokens, *before).is_some_and(|one| ARTICLES.contains(&one)))
-                // "[[Jane]] and [[Tom]] are investors."
-                .or_else(|| at.checked_sub(1).filter(|last| word(tokens, *last) == Some("are")).map(|_| at))
-        {
-            let phrase = Phrase {
-                words: Vec::new(),
-                kind: kind.clone(),
-                before: end,
-                is_role: false,
-                is_asked: false,
-            };
-            let Subject::Links(others) = self.before_description(tokens, before, &phrase)? else {
-                return None;
-            };
-            return Some(Statement { subject: Subject::Note, kind, end, others });
-        }
-        let behind = (at + 1..=at + MAX_ROLE).find(|behind| word(tokens, *behind) == Some("of"))?;
-        let (kind, end) = self.role(tokens.get(at..behind)?)?;
-        let (others, _) = objects(tokens, behind + 1)?;
-        let before = described(tokens, at)?;
-        // It is used in notes of one end, and names the other one.
-        let phrase = Phrase {
-            words: Vec::new(),
-            kind: kind.clone(),
-            before: end.other(),
-            is_role: false,
-            is_asked: false,
-        };
-        let subject = self.before_description(tokens, before, &phrase)?;
-        Some(Statement { subject, kind, end: end.other(), others })
-    }
-
-    /// Reads a whole sentence such as "Her manager is [[Jane]]" or "[[Jane]] is [[Tom]]'s manager".
-    fn named_end(&self, tokens: &[Token<'_>]) -> Option<Statement> {
-        if let [Token::Link(named), Token::Word(is), Token::Link(of), Token::Word(s), role @ ..] = tokens
-            && COPULAS.contains(&is.as_ref())
-            && s == "'s"
-        {
-            let length =
-                role.iter().take_while(|token| matches!(token, Token::Word(_))).count().min(MAX_ROLE);
-            let (kind, end) = (1..=length).rev().find_map(|length| self.role(role.get(..length)?))?;
-            return Some(Statement { subject: Subject::Links(vec![*of]), kind, end, others: vec![*named] });
-        }
-        let of = word(tokens, 0)?;
-        let copula =
-            (2..=1 + MAX_ROLE).find(|at| word(tokens, *at).is_some_and(|one| COPULAS.contains(&one)))?;
-        let (kind, end) = self.role(tokens.get(1..copula)?)?;
-        let subject = match (of, &self.earlier) {
-            ("his" | "her", Earlier::Nothing) if self.is_thing => return None,
-            ("his" | "her" | "its" | "their" | "the", Earlier::Nothing) => Subject::Note,
-            ("his" | "her" | "its", &Earlier::Link(link)) => Subject::Links(vec![link]),
-            _ => return None,
-        };
-        let (others, _) = objects(tokens, copula + 1)?;
-        Some(Statement { subject, kind, end, others })
-    }
-
-    /// Returns the type that the name of an end means, and the end in whose notes the name stands.
-    fn role(&self, tokens: &[Token<'_>]) -> Option<(String, RelationEnd)> {
-        word(tokens, 0).filter(|first| self.rules.can_begin_name(first))?;
-        let words: Option<Vec<&str>> = (0..tokens.len()).map(|at| word(tokens, at)).collect();
-        let key = relation_key(&words?.join(" "));
-        if !self.rules.has_name(&key) {
-            return None;
-        }
-        self.rules.meant_by(&key).into_iter().next()
-    }
-
     /// Finds what a phrase at `at` says something about.
     fn subject(&self, tokens: &[Token<'_>], at: usize, phrase: &Phrase) -> Option<Subject> {
         let mut end = at;
         let mut is_past = false;
-        while let Some(aux) =
-            end.checked_sub(1).and_then(|at| word(tokens, at)).filter(|one| AUXILIARIES.contains(one))
+        while let Some(aux) = end
+            .checked_sub(1)
+            .and_then(|at| word(tokens, at))
+            .filter(|one| relation_words().auxiliaries.contains(one))
         {
-            is_past |= PAST.contains(&aux);
+            is_past |= relation_words().past_auxiliaries.contains(aux);
             end -= 1;
         }
         let has_copula = end < at;
@@ -586,7 +316,8 @@ impl<'a> Reader<'a> {
     fn before_description(&self, tokens: &[Token<'_>], before: usize, phrase: &Phrase) -> Option<Subject> {
         let Some(last) = before.checked_sub(1) else {
             // "A partner at [[Acme]]" is about the note; "her partner at [[Acme]]" and "the partner" are not.
-            let is_other = word(tokens, 0).is_some_and(|one| POSSESSIVES.contains(&one) || one == "the");
+            let is_other =
+                word(tokens, 0).is_some_and(|one| relation_words().possessives.contains(one) || one == "the");
             return (phrase.is_role && !is_other).then_some(Subject::Note);
         };
         match tokens.get(last)? {
@@ -595,7 +326,9 @@ impl<'a> Reader<'a> {
             }
             // "Day job: engineer at" is about the note.
             Token::Mark(':') => self.has_no_link(tokens, last).then_some(Subject::Note),
-            Token::Word(word) if COPULAS.contains(&word.as_ref()) => self.agent(tokens, last, phrase),
+            Token::Word(word) if relation_words().copulas.contains(word.as_ref()) => {
+                self.agent(tokens, last, phrase)
+            }
             Token::Word(word) if word == "as" => {
                 links_before(tokens, last).map(|(links, _)| Subject::Links(links))
             }
@@ -603,8 +336,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Finds what stands directly before `end`: links, the note by its title or a pronoun, or the subject of the sentence
-    /// before "and".
+    /// Finds what stands directly before `end`: links, or the note by its title or a pronoun.
     fn agent(&self, tokens: &[Token<'_>], end: usize, phrase: &Phrase) -> Option<Subject> {
         let Some(last) = end.checked_sub(1) else { return Some(Subject::Note) };
         match tokens.get(last)? {
@@ -612,14 +344,10 @@ impl<'a> Reader<'a> {
                 let (links, is_free) = links_before(tokens, end)?;
                 is_free.then_some(Subject::Links(links))
             }
-            Token::Word(one) if RELATIVES.contains(&one.as_ref()) => {
+            Token::Word(one) if relation_words().relatives.contains(one.as_ref()) => {
                 let comma = last.checked_sub(1).filter(|&at| tokens.get(at) == Some(&Token::Mark(',')));
                 links_before(tokens, comma.unwrap_or(last)).map(|(links, _)| Subject::Links(links))
             }
-            Token::Word(one) if matches!(one.as_ref(), "and" | "&") => {
-                self.first_subject(tokens, last, phrase)
-            }
-            Token::Mark(',') => self.first_subject(tokens, last, phrase),
             Token::Word(_) => {
                 let is_clause_end = |token: &Token| matches!(token, Token::Mark(',' | '(' | ':' | '–' | '—'));
                 let start = tokens.get(..end)?.iter().rposition(is_clause_end).map_or(0, |at| at + 1);
@@ -627,18 +355,6 @@ impl<'a> Reader<'a> {
             }
             Token::Mark(_) => None,
         }
-    }
-
-    /// Finds the subject that a sentence begins with.
-    fn first_subject(&self, tokens: &[Token<'_>], end: usize, phrase: &Phrase) -> Option<Subject> {
-        if let Some(Token::Link(_)) = tokens.first() {
-            let (links, behind) = listed(tokens, 0);
-            let is_subject = word(tokens, behind).is_some_and(is_verb);
-            return (is_subject && behind < end).then_some(Subject::Links(links));
-        }
-        let verb =
-            tokens.iter().take(end).position(|token| matches!(token, Token::Word(one) if is_verb(one)))?;
-        self.named(tokens.get(..verb)?, phrase)
     }
 
     /// Returns what words mean that are a whole subject.
@@ -652,29 +368,26 @@ impl<'a> Reader<'a> {
             .collect::<Option<_>>()?;
         match words.as_slice() {
             [] => None,
-            [only] if THIRD_PERSON.contains(only) => match self.earlier {
-                Earlier::Nothing => {
-                    let is_thing = matches!(*only, "it" | "they");
-                    (if is_thing { !self.is_person } else { !self.is_thing }).then_some(Subject::Note)
-                }
-                Earlier::Link(link) => Some(Subject::Links(vec![link])),
-                Earlier::Unclear => None,
-            },
+            [only] if relation_words().third_person.contains(only) => {
+                let is_thing = matches!(*only, "it" | "they");
+                let fits = if is_thing { !self.is_person } else { !self.is_thing };
+                (fits && self.is_about_note).then_some(Subject::Note)
+            }
             // What the author did is not a property of what the note is about, but a meeting can be.
-            [only] if FIRST_PERSON.contains(only) => {
+            [only] if relation_words().first_person.contains(only) => {
                 let is_meeting = self.rules.get(&phrase.kind).is_some_and(|kind| !kind.shared.is_empty());
                 is_meeting.then_some(Subject::Note)
             }
-            ["the", thing] if GENERIC_SUBJECTS.contains(thing) => {
-                (self.earlier == Earlier::Nothing).then_some(Subject::Note)
+            ["the", thing] if relation_words().generic_subjects.contains(thing) => {
+                (self.is_about_note).then_some(Subject::Note)
             }
             // "This proposal" is the note, unless the sentence before had a subject of its own.
             ["this", thing] => {
                 // "This constant" in a note with the title "Constants" is one of several.
-                let is_note = GENERIC_SUBJECTS.contains(thing)
-                    || TEXTS.contains(thing)
+                let is_note = relation_words().generic_subjects.contains(thing)
+                    || relation_words().texts.contains(thing)
                     || self.names.iter().any(|part| part == thing);
-                (is_note && self.earlier == Earlier::Nothing).then_some(Subject::Note)
+                (is_note && self.is_about_note).then_some(Subject::Note)
             }
             words if words.len() <= MAX_TITLE_WORDS => {
                 let is_titled = words.iter().all(|word| self.names.iter().any(|part| part == word));
@@ -694,11 +407,7 @@ fn word<'a>(tokens: &'a [Token<'_>], at: usize) -> Option<&'a str> {
 }
 
 pub(super) fn is_doubt(word: &str) -> bool {
-    DOUBTS.binary_search(&word).is_ok() || word.ends_with("n't")
-}
-
-fn is_verb(word: &str) -> bool {
-    IRREGULAR.contains(&word) || AUXILIARIES.contains(&word) || (word.len() > 3 && word.ends_with(['s', 'd']))
+    relation_words().doubts.contains(word) || word.ends_with("n't")
 }
 
 /// Returns the end of a phrase that begins at `at`.
@@ -717,8 +426,8 @@ fn listed(tokens: &[Token<'_>], at: usize) -> (Vec<usize>, usize) {
             break;
         }
         links.push(*link);
-        end = after_parentheses(tokens, next + 1);
-        next = end;
+        next += 1;
+        end = next;
         while matches!(tokens.get(next), Some(Token::Mark(',')))
             || matches!(word(tokens, next), Some("and" | "&" | "the"))
         {
@@ -731,24 +440,15 @@ fn listed(tokens: &[Token<'_>], at: usize) -> (Vec<usize>, usize) {
     (links, end)
 }
 
-/// Returns the end of a remark in parentheses that begins at `at`, or `at`.
-fn after_parentheses(tokens: &[Token<'_>], at: usize) -> usize {
-    if tokens.get(at) != Some(&Token::Mark('(')) {
-        return at;
-    }
-    let close = tokens.iter().skip(at + 1).take(MAX_REMARK + 1).position(|token| *token == Token::Mark(')'));
-    close.map_or(at, |distance| at + distance + 2)
-}
-
 /// Returns the links that are the object of a phrase that ends at `at`, and the end of the last one.
 fn objects(tokens: &[Token<'_>], at: usize) -> Option<(Vec<usize>, usize)> {
     let mut next = at;
-    if word(tokens, next).is_some_and(|one| TITLES.contains(&one) || one == "both") {
+    if word(tokens, next).is_some_and(|one| relation_words().titles.contains(one) || one == "both") {
         next += 1;
         next += usize::from(tokens.get(next) == Some(&Token::Mark('.')));
-    } else if word(tokens, next).is_some_and(|one| ARTICLES.contains(&one)) {
+    } else if word(tokens, next).is_some_and(|one| relation_words().articles.contains(one)) {
         next += 1;
-        let is_description = |one: &&str| !is_stop_word(one) && !PREPOSITIONS.contains(one);
+        let is_description = |one: &&str| !is_stop_word(one) && !relation_words().prepositions.contains(one);
         let most = next + MAX_DESCRIPTION;
         while next < most && word(tokens, next).filter(is_description).is_some() {
             next += 1;
@@ -756,19 +456,6 @@ fn objects(tokens: &[Token<'_>], at: usize) -> Option<(Vec<usize>, usize)> {
     }
     let (links, end) = listed(tokens, next);
     (!links.is_empty()).then_some((links, end))
-}
-
-/// Returns the links after "with" that follow a statement.
-fn others_after_with(tokens: &[Token<'_>], at: usize) -> Vec<usize> {
-    let mut next = at;
-    while next <= at + MAX_BEFORE_WITH {
-        match word(tokens, next) {
-            Some("with" | "alongside") => return listed(tokens, next + 1).0,
-            Some(one) if !is_doubt(one) => next += 1,
-            _ => break,
-        }
-    }
-    Vec::new()
 }
 
 /// Returns the end of the words before a description that ends at `end`, such as "an early" in "is an early investor
@@ -783,20 +470,23 @@ fn described(tokens: &[Token<'_>], end: usize) -> Option<usize> {
             Token::Word(one) => one.as_ref(),
             Token::Mark(_) | Token::Link(_) => return None,
         };
-        if ARTICLES.contains(&one) {
+        if relation_words().articles.contains(one) {
             return Some(last);
         }
-        if COPULAS.contains(&one) || one == "as" {
+        if relation_words().copulas.contains(one) || one == "as" {
             return (at < end).then_some(at);
         }
         // "Is currently a director of" and "is now director of".
-        if at < end && AUXILIARIES.contains(&one) {
+        if at < end && relation_words().auxiliaries.contains(one) {
             let before = last.checked_sub(1).and_then(|at| word(tokens, at));
-            return before.filter(|one| COPULAS.contains(one)).map(|_| last);
+            return before.filter(|one| relation_words().copulas.contains(one)).map(|_| last);
         }
         let is_ending = one.ends_with("ed") || one.ends_with("ing");
-        let is_verb = IRREGULAR.contains(&one) || (is_ending && !RANKS.contains(&one));
-        let is_other = PREPOSITIONS.contains(&one) || NO_ROLE.contains(&one) || AUXILIARIES.contains(&one);
+        let is_verb =
+            relation_words().irregular.contains(one) || (is_ending && !relation_words().ranks.contains(one));
+        let is_other = relation_words().prepositions.contains(one)
+            || relation_words().no_role.contains(one)
+            || relation_words().auxiliaries.contains(one);
         let is_role = !is_verb && !is_other && !is_doubt(one);
         let is_word = !is_stop_word(one) || matches!(one, "and" | "of");
         if end - at >= MAX_DESCRIPTION || !((is_role && is_word) || one == "of") {
@@ -837,12 +527,12 @@ fn links_before(tokens: &[Token<'_>], end: usize) -> Option<(Vec<usize>, bool)> 
         at = before;
     }
     let before = at.checked_sub(1).and_then(|at| word(tokens, at));
-    let before = if before.is_some_and(|one| ARTICLES.contains(&one)) {
+    let before = if before.is_some_and(|one| relation_words().articles.contains(one)) {
         at.checked_sub(2).and_then(|at| word(tokens, at))
     } else {
         before
     };
-    let is_free = before.is_none_or(|one| !PREPOSITIONS.contains(&one));
+    let is_free = before.is_none_or(|one| !relation_words().prepositions.contains(one));
     links.reverse();
     (!links.is_empty()).then_some((links, is_free))
 }

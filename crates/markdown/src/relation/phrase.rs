@@ -1,16 +1,9 @@
 //! Phrases of the rules, and how they are found in the words of a note or a question.
 
+use sidenote_language::relation_words::relation_words;
+
 /// The maximum number of words that a `*` matches.
 const MAX_WILD: usize = 4;
-
-/// Words that lead from a phrase to a link, and make no subject of the link behind them.
-pub const PREPOSITIONS: &[&str] = &[
-    "about", "after", "at", "before", "behind", "between", "by", "during", "for", "from", "in", "into",
-    "like", "near", "of", "on", "over", "per", "than", "through", "to", "toward", "towards", "under",
-    "until", "via", "with", "within",
-];
-/// Prepositions that belong to the verb, as in "took over" and "worked before".
-const PARTICLES: &[&str] = &["before", "behind", "over"];
 
 /// An end of a relation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -50,8 +43,10 @@ pub struct Phrase {
 impl Phrase {
     /// Returns the words without the prepositions at the end, which "works here" and "where does Jane work" leave out.
     pub fn head(&self) -> &[String] {
-        let is_last =
-            |word: &String| !PREPOSITIONS.contains(&word.as_str()) || PARTICLES.contains(&word.as_str());
+        let is_last = |word: &String| {
+            !relation_words().prepositions.contains(word.as_str())
+                || relation_words().particles.contains(word.as_str())
+        };
         let length = self.words.iter().rposition(is_last).map_or(0, |at| at + 1);
         self.words.get(..length).unwrap_or_default()
     }

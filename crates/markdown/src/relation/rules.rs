@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use sidenote_config::RelationConfig;
 use sidenote_language::terms::CachedStemmer;
 
 use crate::relation::phrase::{Phrase, RelationEnd};
 use crate::relation::relation_key;
 use crate::relation::rule_stems::{NameStems, RuleStems};
-use crate::relation::trigger::Triggers;
 
 /// The types of relations, and how they are recognised.
 #[derive(Debug, Clone, Default)]
@@ -21,10 +20,6 @@ pub struct RelationRules {
     phrases: HashMap<String, Vec<Phrase>>,
     /// The types that a name means, each with the end whose notes use it.
     names: HashMap<String, Vec<(String, RelationEnd)>>,
-    /// The first words of these names.
-    name_starts: HashSet<String>,
-    /// Words without which a block states nothing by these phrases and names.
-    triggers: Triggers,
     stems: OnceLock<RuleStems>,
 }
 
@@ -61,21 +56,7 @@ impl RelationRules {
         for phrases in rules.phrases.values_mut() {
             phrases.sort_by(|a, b| b.words.len().cmp(&a.words.len()).then(a.words.cmp(&b.words)));
         }
-        let stated = rules.phrases.values().flatten().filter(|phrase| !phrase.is_asked);
-        stated.for_each(|phrase| rules.triggers.add_phrase(phrase));
-        rules.names.keys().for_each(|key| rules.triggers.add_name(key));
-        rules.name_starts = rules.names.keys().map(|key| first_run(key).to_owned()).collect();
         rules
-    }
-
-    /// Makes these rules examine every sentence with a link, which takes more time and finds the same.
-    #[must_use]
-    pub fn without_triggers(self) -> Self {
-        Self { triggers: Triggers::open(), ..self }
-    }
-
-    pub(super) fn triggers(&self) -> &Triggers {
-        &self.triggers
     }
 
     /// Returns whether relations are inferred from prose.
@@ -129,13 +110,6 @@ impl RelationRules {
         self.names.contains_key(key)
     }
 
-    /// Returns whether the words of a name of a type can begin with this word, in lower case. If not, they need not be
-    /// brought into the form of [`relation_key`]. A word without letters and digits is not a part of that form.
-    pub(super) fn can_begin_name(&self, word: &str) -> bool {
-        let run = first_run(word);
-        !word.is_ascii() || run.is_empty() || self.name_starts.contains(run)
-    }
-
     /// Returns the types that a name means, each with the end whose notes use it: `employer` is used in a note of the
     /// subject of `works_at`, and `employees` in one of its object. A name of no type means itself, in a note of the
     /// subject.
@@ -158,9 +132,4 @@ impl RelationRules {
         names.sort();
         names
     }
-}
-
-/// Returns the first run of letters and digits.
-fn first_run(text: &str) -> &str {
-    text.split(|c: char| !c.is_alphanumeric()).find(|run| !run.is_empty()).unwrap_or("")
 }

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use sidenote_language::relation_words::relation_words;
+
 use crate::link::Link;
 use crate::note::{Note, Piece, PieceKind, Separator};
 use crate::span::Span;
@@ -31,23 +33,10 @@ pub(super) struct Sentence<'a> {
 
 /// The most tokens of a sentence. A longer one is cut, so that the time is proportional to the length of the note.
 const MAX_TOKENS: usize = 300;
-/// Words before a full stop that ends no sentence.
-const ABBREVIATIONS: &[&str] =
-    &["mr", "mrs", "ms", "dr", "prof", "st", "inc", "ltd", "corp", "co", "vs", "approx", "ca"];
 
-/// Splits the blocks that have links into sentences, those that `is_wanted` admits.
-pub(super) fn sentences<'a>(
-    text: &'a str,
-    note: &Note,
-    is_wanted: impl Fn(&[Piece]) -> bool,
-) -> Vec<Sentence<'a>> {
-    let mut builder = Builder {
-        text,
-        found: Vec::new(),
-        block: Vec::new(),
-        current: Sentence::default(),
-        is_skipping: false,
-    };
+/// Splits the blocks that have links into sentences.
+pub(super) fn sentences<'a>(text: &'a str, note: &Note) -> Vec<Sentence<'a>> {
+    let mut builder = Builder { text, found: Vec::new(), block: Vec::new(), current: Sentence::default() };
     // Links are in the order of the text, those of properties first.
     let mut links = note.links.iter().enumerate().filter(|(_, link)| link.key.is_none()).peekable();
     let begins_block =
@@ -60,14 +49,13 @@ pub(super) fn sentences<'a>(
         // A link can begin before its first piece, and have none. It is in this block if it begins before the next one.
         let end = others.first().map_or(usize::MAX, |piece| piece.span.start);
         if next.span.start < end && first.kind != PieceKind::Heading {
-            builder.is_skipping = !is_wanted(block);
             let mut covered = 0;
             for piece in block.iter().filter(|piece| piece.kind != PieceKind::Url) {
                 while let Some((ord, link)) = links.next_if(|(_, link)| link.span.start <= piece.span.start) {
                     builder.link(ord, link);
                     covered = covered.max(link.span.end);
                 }
-                if piece.span.start >= covered && !builder.is_skipping {
+                if piece.span.start >= covered {
                     builder.piece(piece);
                 }
             }
@@ -88,15 +76,10 @@ struct Builder<'a> {
     /// The sentences of the current block.
     block: Vec<Sentence<'a>>,
     current: Sentence<'a>,
-    /// Whether the current block is not wanted.
-    is_skipping: bool,
 }
 
 impl<'a> Builder<'a> {
     fn link(&mut self, ord: usize, link: &Link) {
-        if self.is_skipping {
-            return;
-        }
         let token = if link.embed || link.in_comment { Token::Mark('!') } else { Token::Link(ord) };
         self.push(token, link.span);
     }
@@ -172,6 +155,6 @@ impl<'a> Builder<'a> {
     }
 
     fn is_after_abbreviation(&self) -> bool {
-        matches!(self.current.tokens.last(), Some(Token::Word(word)) if ABBREVIATIONS.contains(&word.as_ref()))
+        matches!(self.current.tokens.last(), Some(Token::Word(word)) if relation_words().abbreviations.contains(word.as_ref()))
     }
 }
