@@ -1,5 +1,7 @@
 //! Tests which problems of a vault `check` reports.
 
+use sidenote::store::{CheckRequest, PROBLEM_CODES};
+
 use crate::support::{TestVault, repository, stdout};
 
 /// Checks the problems of a vault, as `path:line code`.
@@ -54,6 +56,51 @@ fn notes_and_canvases_are_counted_separately() {
     assert_eq!((reply.notes, reply.canvases), (1, 0));
     let told = stdout(&vault.run(&["check", "--only", "broken-link"]));
     assert!(told.starts_with("1 note: "), "{told}");
+}
+
+#[test]
+fn a_check_of_one_code_finds_what_a_check_of_all_codes_finds() {
+    let vault = TestVault::new(&[
+        ("a.md", "[[nowhere]] ![[b.png]] [[b#No]] [x](folder/) [[n]] [[{{title}}]]\n"),
+        ("b.md", "# Part\n\n[[a]]\n"),
+        ("x/n.md", "---\nid: 7\n---\n"),
+        ("y/n.md", "---\nid: 7\n---\n"),
+        ("off.md", "<!-- sidenote-ignore-file broken-link orphan -->\n\n[[gone]]\n"),
+        ("block.md", "<!-- sidenote-ignore broken-link -->\n[[gone]]\n\n[[gone too]]\n"),
+        ("alone.md", "<!-- sidenote-ignore-file orphan -->\n"),
+        ("alone too.md", TEXT),
+        ("twin.md", &format!("{TEXT} indeed")),
+        ("c#d.md", "[[a]]\n<<<<<<< HEAD\none\n=======\ntwo\n>>>>>>> other\n"),
+        ("folder/e.md", "[self](e.md) [[folder/e]]\n"),
+        (
+            "f.canvas",
+            r#"{"nodes":[{"id":"1","type":"file","file":"dead.md","x":0,"y":0,"width":1,"height":1}],"edges":[]}"#,
+        ),
+    ]);
+    let store = vault.store();
+    store.index().refresh().unwrap();
+    let compare = || {
+        let of = |codes: Option<Vec<String>>| {
+            let request = CheckRequest { codes, ..CheckRequest::default() };
+            store.upkeep().check_with(&request).unwrap().problems
+        };
+        let all = of(None);
+        for known in PROBLEM_CODES {
+            let wanted: Vec<_> = all.iter().filter(|problem| problem.code == known.code).collect();
+            let found = of(Some(vec![known.code.to_owned()]));
+            assert_eq!(found.iter().collect::<Vec<_>>(), wanted, "{}", known.code);
+        }
+        let codes = ["broken-link", "orphan", "name-not-linkable"];
+        let wanted: Vec<_> = all.iter().filter(|problem| codes.contains(&problem.code)).collect();
+        let found = of(Some(codes.map(str::to_owned).to_vec()));
+        assert_eq!(found.iter().collect::<Vec<_>>(), wanted);
+        (all.len(), wanted.len())
+    };
+    assert_eq!(compare(), (0, 0));
+    // The index does not have the change yet, so the files tell.
+    vault.write("b.md", "[[another]]\n");
+    vault.write("new.md", "");
+    assert_eq!(compare(), (0, 0));
 }
 
 #[test]

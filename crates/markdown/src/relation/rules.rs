@@ -16,17 +16,22 @@ use crate::relation::rule_stems::{NameStems, RuleStems};
 pub struct RelationRules {
     types: BTreeMap<String, RelationConfig>,
     infers: bool,
+    words: OnceLock<RuleWords>,
+    stems: OnceLock<RuleStems>,
+}
+
+/// The words of the types, for lookup. They are prepared on first use, because most commands need none.
+#[derive(Debug, Clone, Default)]
+struct RuleWords {
     /// The phrases by their first word, the longest first.
     phrases: HashMap<String, Vec<Phrase>>,
     /// The types that a name means, each with the end whose notes use it.
     names: HashMap<String, Vec<(String, RelationEnd)>>,
-    stems: OnceLock<RuleStems>,
 }
 
-impl RelationRules {
-    /// Prepares the types of the settings.
-    pub fn new(types: &BTreeMap<String, RelationConfig>, infers: bool) -> Self {
-        let mut rules = Self { types: types.clone(), infers, ..Self::default() };
+impl RuleWords {
+    fn of(types: &BTreeMap<String, RelationConfig>) -> Self {
+        let mut rules = Self::default();
         for (name, kind) in types {
             let (subject, object) = (RelationEnd::Subject, RelationEnd::Object);
             for (phrases, before, is_role, is_asked) in [
@@ -58,6 +63,17 @@ impl RelationRules {
         }
         rules
     }
+}
+
+impl RelationRules {
+    /// Creates the rules of the types of the settings.
+    pub fn new(types: &BTreeMap<String, RelationConfig>, infers: bool) -> Self {
+        Self { types: types.clone(), infers, ..Self::default() }
+    }
+
+    fn words(&self) -> &RuleWords {
+        self.words.get_or_init(|| RuleWords::of(&self.types))
+    }
 
     /// Returns whether relations are inferred from prose.
     pub(crate) fn infers(&self) -> bool {
@@ -82,12 +98,12 @@ impl RelationRules {
 
     /// Lists the phrases of statements that begin with a word, the longest first.
     pub fn phrases(&self, first: &str) -> impl Iterator<Item = &Phrase> {
-        self.phrases.get(first).into_iter().flatten().filter(|phrase| !phrase.is_asked)
+        self.words().phrases.get(first).into_iter().flatten().filter(|phrase| !phrase.is_asked)
     }
 
     /// Lists all phrases, those of questions included.
     pub fn all_phrases(&self) -> impl Iterator<Item = &Phrase> {
-        self.phrases.values().flatten()
+        self.words().phrases.values().flatten()
     }
 
     /// Returns all phrases and names with the stems of their words. They are made when they are first needed.
@@ -107,14 +123,14 @@ impl RelationRules {
 
     /// Returns whether a name, as [`relation_key`] writes it, is one of a type.
     pub fn has_name(&self, key: &str) -> bool {
-        self.names.contains_key(key)
+        self.words().names.contains_key(key)
     }
 
     /// Returns the types that a name means, each with the end whose notes use it: `employer` is used in a note of the
     /// subject of `works_at`, and `employees` in one of its object. A name of no type means itself, in a note of the
     /// subject.
     pub fn meant_by(&self, key: &str) -> Vec<(String, RelationEnd)> {
-        match self.names.get(key) {
+        match self.words().names.get(key) {
             Some(meant) => meant.clone(),
             None => vec![(key.to_owned(), RelationEnd::Subject)],
         }
@@ -125,7 +141,7 @@ impl RelationRules {
         if !self.types.contains_key(kind) {
             return vec![(kind.to_owned(), RelationEnd::Subject)];
         }
-        let named = self.names.iter().flat_map(|(key, meant)| {
+        let named = self.words().names.iter().flat_map(|(key, meant)| {
             meant.iter().filter(|(name, _)| name == kind).map(move |(_, end)| (key.clone(), *end))
         });
         let mut names: Vec<(String, RelationEnd)> = named.collect();
