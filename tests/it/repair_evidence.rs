@@ -254,7 +254,7 @@ fn a_later_file_with_the_content_of_a_filled_one_is_another() {
         if is_committed {
             commit(&vault, "the next day");
         }
-        let expected = "index.md:24 [x](27.md) -> 28.md weak [\"content\"]";
+        let expected = "index.md:24 [x](27.md) -> - - [] deleted";
         check_told(&format!("committed: {is_committed}"), &vault, &[expected]);
     }
 }

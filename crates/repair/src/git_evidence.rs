@@ -97,11 +97,7 @@ pub(super) struct GitEvidence<'a> {
     sections: MovedSections,
     /// The evidence about links whose file exists, while the heading that they name does not.
     section_clues: HashMap<LinkCase, Clue>,
-    /// The last state with each file that was meant and deleted. Another file may be at its path now.
-    deleted: HashMap<NotePath, (CommitIndex, NotePath)>,
     subjects: HashMap<CommitIndex, String>,
-    /// The present notes that are new since some commit, made when they are first asked for.
-    added_notes: Option<Rc<Vec<NotePath>>>,
     /// The pieces of the present contents that were compared.
     present_pieces: PiecesCache<NotePath>,
     former: usize,
@@ -132,9 +128,7 @@ impl<'a> GitEvidence<'a> {
             misled_since: HashMap::new(),
             sections: MovedSections::default(),
             section_clues: HashMap::new(),
-            deleted: HashMap::new(),
             subjects: HashMap::new(),
-            added_notes: None,
             present_pieces: PiecesCache::default(),
             former: 0,
         };
@@ -381,7 +375,6 @@ impl<'a> GitEvidence<'a> {
             detail,
         };
         let Some(now) = &followed.at else {
-            self.deleted.entry(target.clone()).or_insert_with(|| followed.last.clone());
             let by = self.named(followed.deleted_by)?;
             return Ok(clue(
                 TargetState::Deleted(by.clone()),
@@ -501,7 +494,7 @@ impl<'a> GitEvidence<'a> {
     /// Returns whether a commit has a file or folder at a path from the top of the repository.
     fn is_at_top(&mut self, commit: CommitIndex, top: &str) -> Result<bool> {
         let Some(id) = self.walk.graph.id(commit).cloned() else { return Ok(false) };
-        Ok(!top.is_empty() && (self.reader.has_file_at_top(&id, top)? || self.reader.has_folder(&id, top)?))
+        Ok(!top.is_empty() && self.reader.has_at_top(&id, top)?)
     }
 
     /// Names a commit for a person: its short id and the first line of its message.
@@ -514,17 +507,6 @@ impl<'a> GitEvidence<'a> {
             self.subjects.insert(at, shortened(&subject, 60));
         }
         Ok(format!("{} ({})", id.short(), self.subjects.get(&at).map_or("", String::as_str)))
-    }
-
-    /// Returns the last commit that is known to have a file which is gone, and its path there.
-    fn last_state_with(&self, path: &NotePath) -> Option<(CommitIndex, NotePath)> {
-        if let Some(state) = self.deleted.get(path) {
-            return Some(state.clone());
-        }
-        let mut events = self.walk.known_events_of(path).iter();
-        let removal = events.find(|event| matches!(event.kind, PathEventKind::Removed(_)));
-        let commit = removal.map(|event| event.parent).or(self.is_committed(path).then_some(HEAD))?;
-        Some((commit, path.clone()))
     }
 
     /// Returns a note as it was in a commit.

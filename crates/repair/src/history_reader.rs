@@ -209,9 +209,9 @@ impl HistoryReader {
         Ok(self.entry_at(commit, path)?.is_some_and(|(_, is_folder)| is_folder))
     }
 
-    /// Returns whether a commit has a file of this path from the top of the repository.
-    pub(super) fn has_file_at_top(&mut self, commit: &ObjectId, path: &str) -> Result<bool> {
-        Ok(self.entry_at(commit, path)?.is_some_and(|(_, is_folder)| !is_folder))
+    /// Returns whether a commit has a file or folder of this path from the top of the repository.
+    pub(super) fn has_at_top(&mut self, commit: &ObjectId, path: &str) -> Result<bool> {
+        Ok(self.entry_at(commit, path)?.is_some())
     }
 
     /// Returns the id of what a commit has at a path from the top of the repository, and whether it is a folder. Git would read

@@ -293,11 +293,6 @@ impl HistoryWalk {
         self.events.get(path).map_or(&[], Vec::as_slice)
     }
 
-    /// Lists the paths of which something is known, in order.
-    pub(super) fn paths(&self) -> impl Iterator<Item = &NotePath> {
-        self.events.keys()
-    }
-
     /// Lists the paths below a folder of which something is known, in order.
     pub(super) fn paths_below(&self, folder: &NotePath) -> impl Iterator<Item = &NotePath> {
         keys_below(&self.events, folder)

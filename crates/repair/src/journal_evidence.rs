@@ -219,10 +219,7 @@ pub(super) fn journal_clues(
             // A link that leads to a file may be right as it is.
             let is_doubtful = !case.is_dead || is_seen && is_copied(&target);
             let certainty = if is_doubtful { Certainty::Weak } else { Certainty::Certain };
-            let (kind, by) = match is_seen {
-                true => (EvidenceKind::Index, "another program moved"),
-                false => (EvidenceKind::Journal, "sidenote moved"),
-            };
+            let (kind, by) = mover(&event);
             let detail = if target == target_then {
                 format!("{by} {source_then} to {}", source.path)
             } else {
@@ -239,9 +236,16 @@ pub(super) fn journal_clues(
     Ok(clues)
 }
 
+/// Returns the kind of evidence that an event is, and the words that say who moved the files.
+fn mover(event: &Event) -> (EvidenceKind, &'static str) {
+    match event.op.as_str() {
+        OP_MOVED => (EvidenceKind::Index, "another program moved"),
+        _ => (EvidenceKind::Journal, "sidenote moved"),
+    }
+}
+
 /// Returns the clue that a folder was moved, as one or with all files that an event moved out of it.
 fn folder_clue(event: &Event, folder: &NotePath, source_then: &NotePath) -> Option<Clue> {
-    let is_seen = event.op == OP_MOVED;
     let whole = event.folders.iter().find_map(|moved| {
         let rest = folder.as_str().strip_prefix(moved.from.as_str())?;
         (rest.is_empty() || rest.starts_with('/')).then(|| format!("{}{rest}", moved.to))
@@ -266,10 +270,7 @@ fn folder_clue(event: &Event, folder: &NotePath, source_then: &NotePath) -> Opti
             NotePath::from_disk(&first)?
         }
     };
-    let (kind, by) = match is_seen {
-        true => (EvidenceKind::Index, "another program moved"),
-        false => (EvidenceKind::Journal, "sidenote moved"),
-    };
+    let (kind, by) = mover(event);
     Some(Clue {
         kind,
         source_then: source_then.clone(),

@@ -265,14 +265,7 @@ impl Repairs<'_> {
             clues.entry(case).or_default().push(found);
         }
         let mut meanings = Vec::with_capacity(clues.len());
-        for (case, mut clues) in clues {
-            let has_target = clues.iter().any(|clue| clue.target().is_some());
-            if let (Some(git), false, Some(first)) = (&mut git, has_target, clues.first().cloned()) {
-                clues.extend(git.near_duplicates(present, &first).unwrap_or_else(|error| {
-                    notices.push(no_evidence(&error));
-                    Vec::new()
-                }));
-            }
+        for (case, clues) in clues {
             let mut meaning = LinkMeaning::new(present, &case, clues);
             if case.is_dead && meaning.is_unexplained() {
                 meaning.add_namesakes(present, &case);

@@ -1,6 +1,5 @@
-//! Clues from the content that the file of a link had then: its id, the same bytes, or most of them.
+//! Clues from the content that the file of a link had then: its id, or the same bytes.
 
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use sidenote_base::error::Result;
@@ -10,9 +9,9 @@ use sidenote_links::rewrite::LinkedPlace;
 use sidenote_markdown::path::NotePath;
 use sidenote_open_vault::source::Source;
 
-use super::{Followed, GitEvidence, LEAST_BODY, MAX_CANDIDATES, Origin};
+use super::{Followed, GitEvidence, LEAST_BODY, Origin};
 use crate::evidence::{Certainty, Clue, EvidenceKind, TargetState};
-use crate::moved_files::{LEAST_PERCENT, is_mostly_in, is_rival};
+use crate::moved_files::{is_mostly_in, is_rival};
 use crate::present::Present;
 use crate::working_tree::read;
 
@@ -113,44 +112,5 @@ impl GitEvidence<'_> {
         }
         let bytes = read(self.core, path)?;
         Some(self.present_pieces.keep(path.clone(), ContentPieces::of(&bytes)))
-    }
-
-    /// Finds the notes that are new since a dead link was right and have most of the content of its file: where nothing
-    /// else speaks for a file.
-    pub(crate) fn near_duplicates(&mut self, present: &Present, clue: &Clue) -> Result<Vec<Clue>> {
-        let LinkedPlace::File(target) = &clue.target_then else { return Ok(Vec::new()) };
-        let Some((state, path)) = self.last_state_with(target) else { return Ok(Vec::new()) };
-        let Some(id) = self.walk.graph.id(state).cloned() else { return Ok(Vec::new()) };
-        let Some(bytes) = self.reader.file(&id, path.as_str())? else { return Ok(Vec::new()) };
-        if !target.is_note() || bytes.len() < LEAST_BODY {
-            return Ok(Vec::new());
-        }
-        let content = ContentPieces::of(&bytes);
-        let added = Rc::clone(self.added_notes.get_or_insert_with(|| {
-            let is_present = |path: &&NotePath| path.is_note() && present.has(path);
-            let is_new = |path: &&NotePath| path.is_note() && !self.head_files.contains_key(*path);
-            let walked = self.walk.paths().filter(is_present);
-            let added: BTreeSet<&NotePath> = walked.chain(present.files.keys().filter(is_new)).collect();
-            Rc::new(added.into_iter().cloned().collect())
-        }));
-        let mut found = Vec::new();
-        for path in added.iter().filter(|path| *path != target).take(MAX_CANDIDATES) {
-            if self.exists_at(state, path)? {
-                continue;
-            }
-            let Some(now) = self.present_pieces(path) else { continue };
-            let percent = content.percent_in_common(&now);
-            if percent >= LEAST_PERCENT {
-                let detail = format!("{percent} % of its content is the same");
-                found.push(Clue {
-                    kind: EvidenceKind::Content,
-                    state: TargetState::At(LinkedPlace::File(path.clone())),
-                    certainty: Certainty::Weak,
-                    detail,
-                    ..clue.clone()
-                });
-            }
-        }
-        Ok(found)
     }
 }
