@@ -88,11 +88,11 @@ pub(super) fn run(context: &mut CommandContext, args: &IndexArgs) -> Result<Outc
         };
     }
     let embed_ms = started.elapsed().as_millis();
-    let (counts, pending) = store.index().totals()?;
+    let (notes, passages, pending) = store.index().totals()?;
     let reply = IndexReply {
         report,
-        notes: counts.notes,
-        passages: counts.passages,
+        notes,
+        passages,
         index_ms,
         embedded: vectors.embedded,
         reused: vectors.reused,

@@ -455,7 +455,7 @@ fn an_export_is_imported_unchanged() {
     let vault = TestVault::example();
     run(&vault, "2026-11-21", &["memory", "save", "A, \"quoted\" text;\nwith lines", "--tags", "a,b"]);
     let store = vault.store();
-    let notes = store.index().totals().unwrap().0.notes;
+    let notes = store.index().totals().unwrap().0;
     drop(store);
     let bodies = |vault: &TestVault| -> BTreeMap<String, (Value, Value)> {
         let lines = run(vault, "2026-11-21", &["memory", "export", "--format", "jsonl"]);

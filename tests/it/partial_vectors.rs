@@ -322,7 +322,7 @@ fn many_passages_are_embedded_in_the_background() {
         vault.write(&format!("long {at}.md"), format!("# Long {at}\n\n{body}"));
     }
     let store = vault.store_with("e5");
-    let before = store.index().totals().unwrap().1;
+    let before = store.index().totals().unwrap().2;
     let request = SearchRequest { query: "heron at the pond".to_owned(), ..SearchRequest::default() };
     let reply = store.searches().search(&request).unwrap();
     assert_eq!(reply.results[0].path, "Heron.md");

@@ -262,9 +262,7 @@ impl CatalogReader {
 
     /// Counts the files of every kind.
     pub fn files(&self) -> Result<usize> {
-        let count: i64 =
-            self.db.query_row("SELECT count(*) FROM files", [], |row| row.get(0)).map_err(sql("read"))?;
-        Ok(usize::try_from(count).unwrap_or(0))
+        self.count("SELECT count(*) FROM files")
     }
 
     /// Visits the indexed content of a folder in the order of paths: its files, and each of its subfolders once,
@@ -464,7 +462,33 @@ impl CatalogReader {
         )
     }
 
-    /// Counts the files by kind, the passages and the links.
+    /// Counts the notes.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the catalog cannot be read.
+    pub fn note_count(&self) -> Result<usize> {
+        self.count("SELECT count(*) FROM files WHERE kind = 0")
+    }
+
+    /// Returns the number of passages, as it is kept by difference.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the catalog cannot be read.
+    pub fn passage_count(&self) -> Result<usize> {
+        self.kept(dialects::PASSAGES)
+    }
+
+    fn count(&self, query: &str) -> Result<usize> {
+        let count = self.db.query_row(query, [], |row| row.get::<_, i64>(0)).map_err(sql("read"))?;
+        Ok(usize::try_from(count).unwrap_or(0))
+    }
+
+    /// Returns a number that is kept by difference.
+    fn kept(&self, name: &str) -> Result<usize> {
+        self.meta(name).map(|number| number.and_then(|number| number.try_into().ok()).unwrap_or(0))
+    }
+
+    /// Counts the files by kind, the passages and the links. The unresolved links are looked at one by one.
     pub fn counts(&self) -> Result<Counts> {
         let by_kind: HashMap<i64, i64> = self
             .collect("SELECT kind, count(*) FROM files GROUP BY kind", [], |row| {
@@ -473,22 +497,13 @@ impl CatalogReader {
             .into_iter()
             .collect();
         let count = |kind: FileKind| by_kind.get(&kind.code()).copied().unwrap_or(0) as usize;
-        let one = |query: &str| -> Result<usize> {
-            self.db
-                .query_row(query, [], |row| row.get::<_, i64>(0))
-                .map(|number| number as usize)
-                .map_err(sql("read"))
-        };
-        let kept = |name: &str| -> Result<usize> {
-            self.meta(name).map(|number| number.and_then(|number| number.try_into().ok()).unwrap_or(0))
-        };
         Ok(Counts {
             notes: count(FileKind::Note),
             canvases: count(FileKind::Canvas),
             attachments: count(FileKind::Attachment),
-            excluded: one("SELECT count(*) FROM files WHERE excluded")?,
-            passages: kept(dialects::PASSAGES)?,
-            links: kept(dialects::LINKS)?,
+            excluded: self.count("SELECT count(*) FROM files WHERE excluded")?,
+            passages: self.passage_count()?,
+            links: self.kept(dialects::LINKS)?,
             unresolved: self.links().count_unresolved()?,
         })
     }

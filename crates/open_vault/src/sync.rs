@@ -272,10 +272,11 @@ impl IndexSync<'_> {
         self.core.index.embed_all(progress)
     }
 
-    /// Returns the totals of the index and the number of passages without a vector, without reading the files.
-    pub fn totals(&self) -> Result<(Counts, usize)> {
+    /// Returns the numbers of notes, of passages, and of passages without a vector, without reading the files.
+    pub fn totals(&self) -> Result<(usize, usize, usize)> {
         let pending = self.core.index.snapshot()?.pending;
-        Ok((self.core.index.catalog().counts()?, pending))
+        let catalog = self.core.index.catalog();
+        Ok((catalog.note_count()?, catalog.passage_count()?, pending))
     }
 
     /// Returns the number of passages without a vector, and that of vectors, without reading the files.
