@@ -1,5 +1,16 @@
 //! Words of natural languages: how a text becomes words, which form of a word is indexed, its stem, and word lists of
 //! languages. It takes texts and returns values. It knows no files, no clock and no notes.
+//!
+//! ```
+//! use sidenote_language::language::{Language, detect};
+//! use sidenote_language::terms::{CachedStemmer, terms};
+//!
+//! let words: Vec<String> = terms("Brücken, getLevel").into_iter().map(|term| term.text).collect();
+//! assert_eq!(words, ["brucken", "getlevel", "get", "level"]);
+//! assert_eq!(CachedStemmer::default().of("bridges"), "bridg");
+//! let text = "das ist nicht die Brücke, die wir gestern gesehen haben";
+//! assert_eq!(detect(text), Language::of_code("de"));
+//! ```
 
 pub mod ascii;
 pub mod english;

@@ -1,6 +1,17 @@
 //! What one file of a vault says: the note, its properties, headings, links, tags and tasks; and the smallest edits of
 //! it. It takes bytes and returns values: no file is opened, no clock is read, and where a link leads is not known
 //! here.
+//!
+//! ```
+//! use sidenote_markdown::note::Note;
+//!
+//! let note = Note::parse("---\ntags: [river]\n---\n# Gauges\n\n- [ ] read [[Lowbridge#Levels]]\n");
+//! assert_eq!(note.headings[0].text, "Gauges");
+//! assert_eq!(note.tags[0].name, "river");
+//! assert_eq!((note.tasks[0].line, note.tasks[0].status), (6, ' '));
+//! let link = &note.links[0];
+//! assert_eq!((link.path.as_str(), link.subpath.as_str()), ("Lowbridge", "#Levels"));
+//! ```
 
 pub mod body_edit;
 pub mod canvas;

@@ -2,6 +2,15 @@
 //! time (docs/spec/memory.md). It opens no file, reads no clock and knows no index.
 //!
 //! The same inputs give the same result on every machine, whatever the order of the events.
+//!
+//! ```
+//! use sidenote_memory::state::decayed;
+//! use sidenote_memory::types::MemoryType;
+//!
+//! let kind = MemoryType { half_life_days: 30.0, floor: 1.0, protected: false };
+//! assert_eq!(decayed(8.0, 30.0, &kind), 4.0);
+//! assert_eq!(decayed(8.0, 3000.0, &kind), 1.0);
+//! ```
 
 pub mod capture;
 pub mod context;

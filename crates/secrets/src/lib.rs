@@ -1,5 +1,12 @@
 //! Secret detection: known formats of keys and tokens, assignments to names such as `api_key`, private key blocks and
 //! long random tokens. The time is linear in the length of the text. It knows no files, no clock and no vault.
+//!
+//! ```
+//! use sidenote_secrets::without_secrets;
+//!
+//! let (text, count) = without_secrets("The password is vK7#pw2Qx, and the room is 4.");
+//! assert_eq!((&*text, count), ("The password is [redacted], and the room is 4.", 1));
+//! ```
 
 mod names;
 mod placeholder;
