@@ -10,6 +10,7 @@ use sidenote::embed::{E5, Embed as _};
 use sidenote::index::{Index, Options, SyncScope, silent};
 use sidenote::markdown::path::NotePath;
 use sidenote::search::query::Query;
+use sidenote::search::reader::IndexOnly;
 use sidenote::search::{Mode, Request, SearchHit};
 use sidenote::store::{
     ChangeReply, Follower, MoveRequest, Open, Operation, SearchReply, SearchRequest, Store,
@@ -477,7 +478,7 @@ fn ranked(index: &Index, query: &str) -> Result<Vec<SearchHit>> {
     let query = Query::plain(query);
     let request = Request { query: Some(&query), mode: Mode::Bm25, limit: 10, ..Request::default() };
     let snapshot = index.snapshot()?;
-    Ok(sidenote::search::run(index, &snapshot, &request, || Ok(None))?)
+    Ok(sidenote::search::run(index, &snapshot, &request, &IndexOnly)?)
 }
 
 fn change(place: &Place, word: &str) -> Result<()> {

@@ -3,14 +3,18 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use sidenote::base::error::Result;
 use sidenote::embed::{Effort, Embed, ModelId};
+use sidenote::index::indexed_document::ParsedNote;
 use sidenote::index::{Index, Options, SyncScope, silent};
+use sidenote::markdown::path::NotePath;
 use sidenote::search;
 use sidenote::search::fuse::{
     Candidates, FusedHit, Fusion, NoteScores, Ranked, Similarity, fuse, raise_embedded,
 };
 use sidenote::search::query::Query;
-use sidenote::search::{Mode, Request};
+use sidenote::search::reader::SearchReader;
+use sidenote::search::{Mode, QueryVector, Request};
 use sidenote::store::{EvalRequest, NewRequest, Operation, SearchRequest};
 use sidenote::vault::Vault;
 
@@ -225,6 +229,19 @@ impl Embed for OneTopic {
     }
 }
 
+/// Gives this vector for every query.
+struct GivenVector(QueryVector);
+
+impl SearchReader for GivenVector {
+    fn note(&self, _: &NotePath) -> Option<Arc<ParsedNote>> {
+        None
+    }
+
+    fn query_vector(&self) -> Result<QueryVector> {
+        Ok(self.0.clone())
+    }
+}
+
 #[test]
 fn a_backlog_of_vectors_hides_no_hit_by_meaning() {
     let vault = TestVault::new(&[("Aerial.md", "An aerial for short waves.\n")]);
@@ -250,7 +267,7 @@ fn a_backlog_of_vectors_hides_no_hit_by_meaning() {
     let place = |mode: Mode, limit: usize| {
         let request = Request { query: Some(&query), mode, limit, ..Request::default() };
         let vector = embedder.embed(&[asked], Effort::Foreground).unwrap().pop();
-        let hits = search::run(&index, &snapshot, &request, || Ok(vector.map(Arc::new))).unwrap();
+        let hits = search::run(&index, &snapshot, &request, &GivenVector(vector.map(Arc::new))).unwrap();
         let place = hits.iter().position(|hit| hit.row.path.as_str() == "Aerial.md");
         (place, hits.len())
     };

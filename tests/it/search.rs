@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use insta::assert_snapshot;
 use sidenote::base::clock::Timestamp;
-use sidenote::base::error::Error;
+use sidenote::base::error::{Error, Result};
 use sidenote::catalog::Filter;
+use sidenote::index::indexed_document::ParsedNote;
 use sidenote::index::{Index, Options, SyncScope, silent};
+use sidenote::markdown::path::NotePath;
 use sidenote::search;
 use sidenote::search::query::Query;
-use sidenote::search::{Mode, Request};
+use sidenote::search::reader::{IndexOnly, SearchReader};
+use sidenote::search::{Mode, QueryVector, Request};
 use sidenote::store::SearchRequest;
 use sidenote::vault::Vault;
 
@@ -363,6 +366,19 @@ fn the_snippet_of_a_note_that_changed_is_what_its_file_has_now() {
     }
 }
 
+/// A reader whose model does not answer.
+struct Failing;
+
+impl SearchReader for Failing {
+    fn note(&self, _: &NotePath) -> Option<Arc<ParsedNote>> {
+        None
+    }
+
+    fn query_vector(&self) -> Result<QueryVector> {
+        Err(Error::invalid("the model does not answer"))
+    }
+}
+
 /// The thread that looks up words and relations waits for the vector of the query.
 #[test]
 fn a_query_without_a_vector_fails_at_once() {
@@ -371,9 +387,8 @@ fn a_query_without_a_vector_fails_at_once() {
     index.sync(SyncScope::All, silent()).unwrap();
     let query = Query::plain("who works at Acme");
     let request = Request { query: Some(&query), mode: Mode::Hybrid, limit: 5, ..Request::default() };
-    let failing = || Err(Error::invalid("the model does not answer"));
-    let error = search::run(&index, &index.snapshot().unwrap(), &request, failing).unwrap_err();
+    let error = search::run(&index, &index.snapshot().unwrap(), &request, &Failing).unwrap_err();
     assert_eq!(error.message(), "the model does not answer");
-    let found = search::run(&index, &index.snapshot().unwrap(), &request, || Ok(None)).unwrap();
+    let found = search::run(&index, &index.snapshot().unwrap(), &request, &IndexOnly).unwrap();
     assert_eq!(found.len(), 2);
 }

@@ -3,8 +3,8 @@
 use sidenote_base::error::Result;
 use sidenote_base::wording::Wording;
 use sidenote_catalog::Filter;
-use sidenote_index::Snapshot;
 use sidenote_query::Searches;
+use sidenote_query::query_reader::{EmbeddedQuery, QueryReader};
 use sidenote_search::fuse::Fusion;
 use sidenote_search::query::Query;
 use sidenote_search::{Mode, QueryVector, Request, SearchHit};
@@ -36,13 +36,7 @@ impl Recalls<'_> {
         filter: Filter,
         limit: usize,
     ) -> Result<Candidates> {
-        let mut notices = Vec::new();
-        let vector = |asked, snapshot: &Snapshot| {
-            Ok(Searches::of(self.core).vector_for(asked, query, snapshot, &mut notices)?.1)
-        };
-        let mut candidates = self.candidates_by(query, mode, filter, limit, vector)?;
-        candidates.notices.extend(notices.iter().map(for_agents));
-        Ok(candidates)
+        self.candidates_by(query, mode, filter, limit, None)
     }
 
     /// Ranks notes by the words of a query and by a vector, without excerpts.
@@ -56,16 +50,17 @@ impl Recalls<'_> {
         filter: Filter,
         limit: usize,
     ) -> Result<Candidates> {
-        self.candidates_by(query, None, filter, limit, |_, _| Ok(vector))
+        self.candidates_by(query, None, filter, limit, Some(vector))
     }
 
+    /// Ranks notes by a query, and by `vector` in place of that of the query if it is given.
     fn candidates_by(
         &self,
         query: &Query,
         mode: Option<Mode>,
         filter: Filter,
         limit: usize,
-        vector: impl FnOnce(Mode, &Snapshot) -> Result<QueryVector>,
+        vector: Option<QueryVector>,
     ) -> Result<Candidates> {
         let asked = mode.map_or_else(|| Mode::parse(&self.core.config.search.mode), Ok)?;
         let snapshot = self.core.index.snapshot()?;
@@ -80,11 +75,12 @@ impl Recalls<'_> {
             filter,
             ..Request::default()
         };
-        let mut compared = None;
-        let hits = Searches::of(self.core).found(&snapshot, &request, || {
-            compared = vector(asked, &snapshot)?;
-            Ok(compared.clone())
-        })?;
+        let mut reader = QueryReader::new(Searches::of(self.core), &snapshot, query, asked);
+        if let Some(vector) = vector {
+            reader = reader.with_vector(vector);
+        }
+        let hits = Searches::of(self.core).found(&snapshot, &request, &reader)?;
+        let EmbeddedQuery { vector: compared, notes, .. } = reader.into_embedded();
         let by_chance = match &compared {
             Some(vector) => {
                 self.core.index.mean_vector(&snapshot)?.similarity(&snapshot.vectors, vector).max(0.0)
@@ -92,7 +88,8 @@ impl Recalls<'_> {
             None => 0.0,
         };
         let by_meaning = hits.by_meaning_notice(query, &snapshot)?.as_ref().map(for_agents);
-        Ok(Candidates { found: hits.found, by_chance, notices: Vec::new(), by_meaning })
+        let notices = notes.iter().map(for_agents).collect();
+        Ok(Candidates { found: hits.found, by_chance, notices, by_meaning })
     }
 }
 

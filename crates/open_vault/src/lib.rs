@@ -40,7 +40,6 @@ use sidenote_journal::projection::Projection;
 use sidenote_links::rewrite::RewriteOptions;
 use sidenote_markdown::path::NotePath;
 use sidenote_markdown::relation::RelationRules;
-use sidenote_search::relation_answer::RelationLookup;
 use sidenote_vault::Vault;
 use sidenote_vault::revision_files::RevisionFiles;
 
@@ -105,14 +104,6 @@ impl Core {
     /// Reads and parses a note that a search may show. `None` if it cannot be read.
     pub fn parsed_note(&self, path: &NotePath) -> Option<Arc<ParsedNote>> {
         self.read_bytes(path).ok().map(|bytes| self.state.parsed_notes.of(path, &bytes))
-    }
-
-    /// Returns how questions are answered by relations. `read` reads a note.
-    pub fn relation_lookup<'a>(
-        &'a self,
-        read: &'a (dyn Fn(&NotePath) -> Option<Arc<ParsedNote>> + Sync),
-    ) -> RelationLookup<'a> {
-        RelationLookup { rules: &self.state.relation_rules, read }
     }
 
     /// Embeds a text with the model of the vectors to compare it with. Returns `None` without a model.

@@ -8,13 +8,13 @@ use serde_json::Value;
 use sidenote_base::error::{Error, Result};
 use sidenote_catalog::{FileId, Filter};
 use sidenote_index::Snapshot;
-use sidenote_markdown::path::NotePath;
 use sidenote_search::fuse::Fusion;
 use sidenote_search::query::Query;
 use sidenote_search::{Mode, Request, run};
 use sidenote_sets::file_set::FileSet;
 
 use crate::Searches;
+use crate::query_reader::QueryReader;
 
 /// The options of a measurement.
 #[derive(Debug, Clone, Default)]
@@ -182,9 +182,8 @@ impl Searches<'_> {
         snapshot: &Snapshot,
     ) -> Result<Vec<String>> {
         let parsed = Query::plain(&query.text);
-        let read = |path: &NotePath| self.core.parsed_note(path);
         let request = Request {
-            relations: (mode == Mode::Hybrid).then(|| self.core.relation_lookup(&read)),
+            relations: (mode == Mode::Hybrid).then_some(&*self.core.state.relation_rules),
             query: Some(&parsed),
             mode,
             fusion,
@@ -192,9 +191,8 @@ impl Searches<'_> {
             among: Some(among),
             ..Request::default()
         };
-        let mut found = run(&self.core.index, snapshot, &request, || {
-            Ok(self.vector_for(mode, &parsed, snapshot, &mut Vec::new())?.1)
-        })?;
+        let reader = QueryReader::new(*self, snapshot, &parsed, mode);
+        let mut found = run(&self.core.index, snapshot, &request, &reader)?;
         self.rerank(mode, &parsed, &mut found, &mut Vec::new());
         Ok(found.into_iter().map(|hit| hit.row.note_id).collect())
     }

@@ -5,6 +5,7 @@ mod dates;
 pub mod eval;
 pub mod memory_ranking;
 pub mod memory_weights;
+pub mod query_reader;
 pub mod read;
 pub mod related;
 pub mod rerank;

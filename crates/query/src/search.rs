@@ -13,7 +13,6 @@ use sidenote_index::Snapshot;
 use sidenote_index::indexed_document::ParsedNote;
 use sidenote_language::graphemes::shortened;
 use sidenote_language::terms::CachedStemmer;
-use sidenote_markdown::path::NotePath;
 use sidenote_markdown::relation::RelationEnd;
 use sidenote_memory::score::IntentScore;
 use sidenote_memory::tier::Tier;
@@ -34,6 +33,7 @@ use crate::corrected_query::suggestion;
 use crate::dates::DatedQuery;
 use crate::memory_ranking::MemoryRanking;
 use crate::memory_weights::{Memory, MemoryWeights};
+use crate::query_reader::QueryReader;
 use crate::read::Reads;
 use crate::validity::{hits_below_replacements, invalidities, valid_as_of};
 use crate::verify::{SearchHits, Verification};
@@ -95,7 +95,6 @@ impl Searches<'_> {
             }
             false => None,
         };
-        let read = |path: &NotePath| self.core.parsed_note(path);
         let mut sought = |query: &Query, among: Option<&FileSet>, notes: &mut Vec<Wording>| {
             let among = both(among, in_tier.as_ref());
             let request = Request {
@@ -108,14 +107,15 @@ impl Searches<'_> {
                 filter: filter.clone(),
                 path: request.path.clone(),
                 among: among.as_ref(),
-                relations: request.uses_relations(asked).then(|| self.core.relation_lookup(&read)),
+                relations: request.uses_relations(asked).then_some(&*self.core.state.relation_rules),
                 now: judged_at,
             };
-            self.found(&snapshot, &request, || {
-                let vector;
-                (mode, vector) = self.vector_for(asked, query, &snapshot, notes)?;
-                Ok(vector)
-            })
+            let reader = QueryReader::new(*self, &snapshot, query, asked);
+            let found = self.found(&snapshot, &request, &reader)?;
+            let embedded = reader.into_embedded();
+            mode = embedded.mode;
+            notes.extend(embedded.notes);
+            Ok(found)
         };
         let (mut period, mut is_date_alone) = (None, false);
         let narrowed = match dated {

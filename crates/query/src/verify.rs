@@ -21,11 +21,10 @@ use sidenote_search::fuse::FusedHit;
 use sidenote_search::metadata_filter::MetadataFilter;
 use sidenote_search::predicate::{Content, Evaluator, FileData};
 use sidenote_search::query_parser::{Field, QueryNode, TextUnit};
+use sidenote_search::reader::SearchReader;
 use sidenote_search::relation_answer::RelationAnswer;
 use sidenote_search::typed_relations::TypedRelations;
-use sidenote_search::{
-    Components, FusedRanking, QueryVector, Request, SearchHit, allowed_files, path_filter, rank,
-};
+use sidenote_search::{Components, FusedRanking, Request, SearchHit, allowed_files, path_filter, rank};
 use sidenote_sets::file_set::FileSet;
 
 use crate::Searches;
@@ -91,10 +90,10 @@ impl Searches<'_> {
         &self,
         snapshot: &Snapshot,
         request: &Request<'_>,
-        meaning: impl FnOnce() -> Result<QueryVector>,
+        reader: &dyn SearchReader,
     ) -> Result<SearchHits> {
         let Some(condition) = request.query.and_then(|query| query.condition.as_ref()) else {
-            let ranking = rank(&self.core.index, snapshot, request, meaning)?;
+            let ranking = rank(&self.core.index, snapshot, request, reader)?;
             let found = ranking.hits(&self.core.index.catalog(), request.limit)?;
             let FusedRanking { answer, has_words, .. } = ranking;
             return Ok(SearchHits { found, answer, has_words, ..SearchHits::default() });
@@ -102,7 +101,7 @@ impl Searches<'_> {
         let table = self.core.index.file_table(snapshot)?;
         let scope = self.narrowed(condition, request, snapshot, &table)?;
         let among = Request { among: Some(&scope.bounds.possible), ..request.clone() };
-        let ranking = rank(&self.core.index, snapshot, &among, meaning)?;
+        let ranking = rank(&self.core.index, snapshot, &among, reader)?;
         self.verify_candidates(condition, &scope, &ranking, &table, request.limit)
     }
 

@@ -4,7 +4,6 @@ use serde::Serialize;
 use sidenote_base::error::Result;
 use sidenote_catalog::FileRow;
 use sidenote_index::Snapshot;
-use sidenote_markdown::path::NotePath;
 use sidenote_open_vault::lookup::Lookup;
 use sidenote_open_vault::sync::IndexSync;
 use sidenote_search::fuse::Fusion;
@@ -13,6 +12,7 @@ use sidenote_search::query_parser::QueryNode;
 use sidenote_search::{Components, Mode, Request, allowed_files, rank};
 
 use crate::Searches;
+use crate::query_reader::QueryReader;
 use crate::search::SearchRequest;
 
 /// A query and a note.
@@ -180,7 +180,6 @@ impl Searches<'_> {
     ) -> Result<()> {
         let config = &self.core.config.search;
         let mode = search.mode.map_or_else(|| Mode::parse(&config.mode), Ok)?;
-        let read = |path: &NotePath| self.core.parsed_note(path);
         let request = Request {
             query: Some(query),
             mode,
@@ -193,22 +192,24 @@ impl Searches<'_> {
             )?,
             path: search.path.clone(),
             now: Some(self.core.clock.now()).filter(|_| search.as_of.is_none()),
-            relations: search.uses_relations(mode).then(|| self.core.relation_lookup(&read)),
+            relations: search.uses_relations(mode).then_some(&*self.core.state.relation_rules),
             ..Request::default()
         };
         let mut said = Vec::new();
-        let (mode, vector) = self.vector_for(mode, query, snapshot, &mut said)?;
+        let asked = mode;
+        let (mode, vector) = self.vector_for(asked, query, snapshot, &mut said)?;
+        let reader = QueryReader::new(*self, snapshot, query, asked).with_vector(vector.clone());
         reply.reasons.extend(said.iter().map(ToString::to_string));
         if query.condition.is_some() {
             let all = Request {
                 limit: usize::try_from(snapshot.bm25.documents()).unwrap_or(usize::MAX),
                 ..request.clone()
             };
-            let found = self.found(snapshot, &all, || Ok(vector.clone()))?.found;
+            let found = self.found(snapshot, &all, &reader)?.found;
             reply.rank = found.iter().position(|hit| hit.row.id == row.id).map(|at| at + 1);
             reply.explain = found.iter().find(|hit| hit.row.id == row.id).map(|hit| hit.components);
         } else {
-            let ranking = rank(&self.core.index, snapshot, &request, || Ok(vector.clone()))?;
+            let ranking = rank(&self.core.index, snapshot, &request, &reader)?;
             reply.rank = ranking.fused.iter().position(|hit| hit.file == row.id).map(|at| at + 1);
             reply.explain = ranking.fused.iter().find(|hit| hit.file == row.id).map(|hit| hit.components);
         }

@@ -22,6 +22,7 @@ pub mod typed_relations;
 pub mod validity_order;
 mod updated_fact;
 pub mod note_date;
+pub mod reader;
 pub mod date_phrase;
 
 use std::borrow::Cow;
@@ -37,10 +38,12 @@ use sidenote_bm25::{Bm25Query, Ranking, Tuning};
 use sidenote_catalog::{CatalogReader, FileId, FileRow, Filter};
 use sidenote_index::{Index, Snapshot, passages_of};
 use sidenote_markdown::path::typed_path;
+use sidenote_markdown::relation::RelationRules;
 use sidenote_sets::file_set::FileSet;
 
 use crate::fuse::{Candidates, FusedHit, Fusion, NoteScores, Ranked, Similarity};
 use crate::query::Query;
+use crate::reader::SearchReader;
 use crate::related_first::put_related_first;
 use crate::relation_answer::{Evidence, RelationAnswer, RelationLookup};
 use crate::tie_order::best_first;
@@ -114,8 +117,8 @@ pub struct Request<'a> {
     pub path: Option<String>,
     /// The only files to search, in addition to the filter.
     pub among: Option<&'a FileSet>,
-    /// How a question is answered by relations; `None` to answer by words alone.
-    pub relations: Option<RelationLookup<'a>>,
+    /// The rules by which relations answer a question; `None` to answer by words alone.
+    pub relations: Option<&'a RelationRules>,
     /// The time by which notes are valid or superseded. Without it, neither counts.
     pub now: Option<Timestamp>,
 }
@@ -225,18 +228,18 @@ pub struct FusedRanking {
     updates: HashMap<FileId, FileId>,
 }
 
-/// Ranks the notes that answer a request, best first. `query_vector` returns the vector of the query; a hybrid
-/// search calls it while another thread looks up the words. The condition of the query is not evaluated here.
+/// Ranks the notes that answer a request, best first. A hybrid search asks `reader` for the vector of the query while
+/// another thread looks up the words. The condition of the query is not evaluated here.
 ///
 /// # Errors
-/// `Invalid` for a malformed glob; `Io` or `Corrupt` if the index cannot be read; the errors of `query_vector`.
+/// `Invalid` for a malformed glob; `Io` or `Corrupt` if the index cannot be read; the errors of `reader`.
 pub fn run(
     index: &Index,
     snapshot: &Snapshot,
     request: &Request<'_>,
-    query_vector: impl FnOnce() -> Result<QueryVector>,
+    reader: &dyn SearchReader,
 ) -> Result<Vec<SearchHit>> {
-    rank(index, snapshot, request, query_vector)?.hits(&index.catalog(), request.limit)
+    rank(index, snapshot, request, reader)?.hits(&index.catalog(), request.limit)
 }
 
 impl FusedRanking {
@@ -288,12 +291,12 @@ impl FusedRanking {
 /// Ranks notes without reading their rows.
 ///
 /// # Errors
-/// `Invalid` for a malformed glob; `Io` or `Corrupt` if the index cannot be read; the errors of `query_vector`.
+/// `Invalid` for a malformed glob; `Io` or `Corrupt` if the index cannot be read; the errors of `reader`.
 pub fn rank(
     index: &Index,
     snapshot: &Snapshot,
     request: &Request<'_>,
-    query_vector: impl FnOnce() -> Result<QueryVector>,
+    reader: &dyn SearchReader,
 ) -> Result<FusedRanking> {
     let Some(query) = request.query else {
         return Ok(FusedRanking::default());
@@ -311,7 +314,8 @@ pub fn rank(
     let words = || text_list(snapshot, index, query, allowed.as_ref(), text_depth, is_alone);
     let related = |named: &[FileId]| match request.relations {
         // A note that the whole query names is what was asked for.
-        Some(lookup) if query.condition.is_none() && named.is_empty() => {
+        Some(rules) if query.condition.is_none() && named.is_empty() => {
+            let lookup = RelationLookup { rules, reader };
             relation_question::answer((&index.catalog(), snapshot), lookup, &query.text)
         }
         _ => Ok(None),
@@ -328,7 +332,7 @@ pub fn rank(
     };
     let (ranking, near, named, answer) = match request.mode {
         Mode::Bm25 => (words()?, VectorHits::default(), named()?, None),
-        Mode::Vector => (Ranking::default(), near(query_vector()?)?, named()?, None),
+        Mode::Vector => (Ranking::default(), near(reader.query_vector()?)?, named()?, None),
         // Another thread looks up the words, and then the relations.
         Mode::Hybrid => {
             let other = || -> Result<_> {
@@ -336,7 +340,7 @@ pub fn rank(
                 let answer = related(&named)?;
                 Ok((ranking, named, answer))
             };
-            let own = || near(query_vector()?);
+            let own = || near(reader.query_vector()?);
             let (other, near) = parallel::join(other, own);
             let (ranking, named, answer) = other?;
             (ranking, near?, named, answer)

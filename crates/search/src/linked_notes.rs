@@ -186,7 +186,7 @@ fn sources(
         }
     }
     let read = |_: &mut (), (row, _): &(FileRow, _)| {
-        let reading = (lookup.read)(&row.path)?;
+        let reading = lookup.reader.note(&row.path)?;
         Some(link_contexts(&reading.text, &reading.note))
     };
     let readings = parallel::map_largest_first(&promising, |(row, _)| row.size, || (), read);

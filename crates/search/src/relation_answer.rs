@@ -1,20 +1,18 @@
 //! Answers by relation: notes, why they answer, and what states it.
 
-use std::sync::Arc;
-
 use sidenote_catalog::FileId;
-use sidenote_index::indexed_document::ParsedNote;
-use sidenote_markdown::path::NotePath;
 use sidenote_markdown::relation::{RelationEnd, RelationRules};
 use sidenote_markdown::span::Span;
+
+use crate::reader::SearchReader;
 
 /// How questions are answered by relations.
 #[derive(Clone, Copy)]
 pub struct RelationLookup<'a> {
     /// The rules of relations.
     pub rules: &'a RelationRules,
-    /// Reads and parses a note, for the words around its links. `None` if it cannot be read.
-    pub read: &'a (dyn Fn(&NotePath) -> Option<Arc<ParsedNote>> + Sync),
+    /// Reads notes, for the words around their links.
+    pub reader: &'a dyn SearchReader,
 }
 
 impl std::fmt::Debug for RelationLookup<'_> {

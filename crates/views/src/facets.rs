@@ -14,6 +14,7 @@ use sidenote_query::Searches;
 use sidenote_query::memory_weights::MemoryWeights;
 use sidenote_query::search::{SearchRequest, hide};
 use sidenote_query::validity::valid_as_of;
+use sidenote_search::reader::IndexOnly;
 use sidenote_search::{Mode, Request, allowed_files, rank};
 use sidenote_sets::file_set::FileSet;
 
@@ -138,10 +139,10 @@ impl Views<'_> {
             return Ok(Matching { files, more: false });
         }
         if !has_condition {
-            let ranking = rank(&self.core.index, snapshot, &searched, || Ok(None))?;
+            let ranking = rank(&self.core.index, snapshot, &searched, &IndexOnly)?;
             return Ok(Matching { files: ranking.fused.iter().map(|hit| hit.file).collect(), more: false });
         }
-        let found = Searches::of(self.core).found(snapshot, &searched, || Ok(None))?.found;
+        let found = Searches::of(self.core).found(snapshot, &searched, &IndexOnly)?.found;
         let more = found.len() >= most;
         Ok(Matching { files: found.into_iter().map(|hit| hit.row.id).collect(), more })
     }

@@ -1,0 +1,36 @@
+//! What a search reads besides the index: callers implement [`SearchReader`], because this crate opens no file and has no
+//! model.
+
+use std::sync::Arc;
+
+use sidenote_base::error::Result;
+use sidenote_index::indexed_document::ParsedNote;
+use sidenote_markdown::path::NotePath;
+
+use crate::QueryVector;
+
+/// Reads what the stages of a search need besides the index. A hybrid search calls it from two threads.
+pub trait SearchReader: Sync {
+    /// Reads and parses a note. `None` if it cannot be read.
+    fn note(&self, path: &NotePath) -> Option<Arc<ParsedNote>>;
+
+    /// Returns the vector of the query; `None` if only words rank.
+    ///
+    /// # Errors
+    /// The errors of the model.
+    fn query_vector(&self) -> Result<QueryVector>;
+}
+
+/// Reads nothing besides the index, which is enough for a search by words.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct IndexOnly;
+
+impl SearchReader for IndexOnly {
+    fn note(&self, _: &NotePath) -> Option<Arc<ParsedNote>> {
+        None
+    }
+
+    fn query_vector(&self) -> Result<QueryVector> {
+        Ok(None)
+    }
+}
