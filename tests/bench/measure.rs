@@ -478,7 +478,7 @@ fn ranked(index: &Index, query: &str) -> Result<Vec<SearchHit>> {
     let query = Query::plain(query);
     let request = Request { query: Some(&query), mode: Mode::Bm25, limit: 10, ..Request::default() };
     let snapshot = index.snapshot()?;
-    Ok(sidenote::search::run(index, &snapshot, &request, &IndexOnly)?)
+    Ok(sidenote::search::pipeline::run(index, &snapshot, &request, &IndexOnly)?)
 }
 
 fn change(place: &Place, word: &str) -> Result<()> {

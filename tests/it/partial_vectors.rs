@@ -8,10 +8,10 @@ use sidenote::embed::{Effort, Embed, ModelId};
 use sidenote::index::indexed_document::ParsedNote;
 use sidenote::index::{Index, Options, SyncScope, silent};
 use sidenote::markdown::path::NotePath;
-use sidenote::search;
 use sidenote::search::fuse::{
     Candidates, FusedHit, Fusion, NoteScores, Ranked, Similarity, fuse, raise_embedded,
 };
+use sidenote::search::pipeline;
 use sidenote::search::query::Query;
 use sidenote::search::reader::SearchReader;
 use sidenote::search::{Mode, QueryVector, Request};
@@ -267,7 +267,7 @@ fn a_backlog_of_vectors_hides_no_hit_by_meaning() {
     let place = |mode: Mode, limit: usize| {
         let request = Request { query: Some(&query), mode, limit, ..Request::default() };
         let vector = embedder.embed(&[asked], Effort::Foreground).unwrap().pop();
-        let hits = search::run(&index, &snapshot, &request, &GivenVector(vector.map(Arc::new))).unwrap();
+        let hits = pipeline::run(&index, &snapshot, &request, &GivenVector(vector.map(Arc::new))).unwrap();
         let place = hits.iter().position(|hit| hit.row.path.as_str() == "Aerial.md");
         (place, hits.len())
     };

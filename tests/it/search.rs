@@ -9,7 +9,7 @@ use sidenote::catalog::Filter;
 use sidenote::index::indexed_document::ParsedNote;
 use sidenote::index::{Index, Options, SyncScope, silent};
 use sidenote::markdown::path::NotePath;
-use sidenote::search;
+use sidenote::search::pipeline;
 use sidenote::search::query::Query;
 use sidenote::search::reader::{IndexOnly, SearchReader};
 use sidenote::search::{Mode, QueryVector, Request};
@@ -387,8 +387,8 @@ fn a_query_without_a_vector_fails_at_once() {
     index.sync(SyncScope::All, silent()).unwrap();
     let query = Query::plain("who works at Acme");
     let request = Request { query: Some(&query), mode: Mode::Hybrid, limit: 5, ..Request::default() };
-    let error = search::run(&index, &index.snapshot().unwrap(), &request, &Failing).unwrap_err();
+    let error = pipeline::run(&index, &index.snapshot().unwrap(), &request, &Failing).unwrap_err();
     assert_eq!(error.message(), "the model does not answer");
-    let found = search::run(&index, &index.snapshot().unwrap(), &request, &IndexOnly).unwrap();
+    let found = pipeline::run(&index, &index.snapshot().unwrap(), &request, &IndexOnly).unwrap();
     assert_eq!(found.len(), 2);
 }

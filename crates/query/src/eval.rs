@@ -9,8 +9,9 @@ use sidenote_base::error::{Error, Result};
 use sidenote_catalog::{FileId, Filter};
 use sidenote_index::Snapshot;
 use sidenote_search::fuse::Fusion;
+use sidenote_search::pipeline::run;
 use sidenote_search::query::Query;
-use sidenote_search::{Mode, Request, run};
+use sidenote_search::{Mode, Request};
 use sidenote_sets::file_set::FileSet;
 
 use crate::Searches;

@@ -109,6 +109,7 @@ impl Searches<'_> {
                 among: among.as_ref(),
                 relations: request.uses_relations(asked).then_some(&*self.core.state.relation_rules),
                 now: judged_at,
+                ..Request::default()
             };
             let reader = QueryReader::new(*self, &snapshot, query, asked);
             let found = self.found(&snapshot, &request, &reader)?;

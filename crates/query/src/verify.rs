@@ -19,12 +19,13 @@ use sidenote_open_vault::lookup::Lookup;
 use sidenote_search::candidates::{Bounds, CandidateSelector, MetadataMatches, is_in_period};
 use sidenote_search::fuse::FusedHit;
 use sidenote_search::metadata_filter::MetadataFilter;
+use sidenote_search::pipeline::{FusedRanking, rank};
 use sidenote_search::predicate::{Content, Evaluator, FileData};
 use sidenote_search::query_parser::{Field, QueryNode, TextUnit};
 use sidenote_search::reader::SearchReader;
 use sidenote_search::relation_answer::RelationAnswer;
 use sidenote_search::typed_relations::TypedRelations;
-use sidenote_search::{Components, FusedRanking, Request, SearchHit, allowed_files, path_filter, rank};
+use sidenote_search::{Components, Request, SearchHit, allowed_files, path_filter};
 use sidenote_sets::file_set::FileSet;
 
 use crate::Searches;

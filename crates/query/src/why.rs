@@ -7,9 +7,10 @@ use sidenote_index::Snapshot;
 use sidenote_open_vault::lookup::Lookup;
 use sidenote_open_vault::sync::IndexSync;
 use sidenote_search::fuse::Fusion;
+use sidenote_search::pipeline::rank;
 use sidenote_search::query::Query;
 use sidenote_search::query_parser::QueryNode;
-use sidenote_search::{Components, Mode, Request, allowed_files, rank};
+use sidenote_search::{Components, Mode, Request, allowed_files};
 
 use crate::Searches;
 use crate::query_reader::QueryReader;

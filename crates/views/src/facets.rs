@@ -14,8 +14,9 @@ use sidenote_query::Searches;
 use sidenote_query::memory_weights::MemoryWeights;
 use sidenote_query::search::{SearchRequest, hide};
 use sidenote_query::validity::valid_as_of;
+use sidenote_search::pipeline::rank;
 use sidenote_search::reader::IndexOnly;
-use sidenote_search::{Mode, Request, allowed_files, rank};
+use sidenote_search::{Mode, Request, allowed_files};
 use sidenote_sets::file_set::FileSet;
 
 use crate::Views;
