@@ -1,4 +1,4 @@
-//! The trait [`Rerank`], which every reranker implements, and the reordering of a list by its scores.
+//! The trait [`Rerank`], which every reranker implements.
 
 use std::time::Duration;
 
@@ -23,13 +23,4 @@ impl std::fmt::Debug for dyn Rerank {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
     }
-}
-
-/// Returns the order of the first entries of a list by their scores, as indexes, best first. Entries with equal scores
-/// keep their order.
-pub fn order_by(scores: &[f32]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..scores.len()).collect();
-    let score = |at: &usize| scores.get(*at).copied().unwrap_or(f32::MIN);
-    order.sort_by(|a, b| score(b).total_cmp(&score(a)));
-    order
 }

@@ -4,7 +4,7 @@ use sidenote_base::error::Result;
 use sidenote_base::wording::Wording;
 use sidenote_catalog::Filter;
 use sidenote_query::Searches;
-use sidenote_query::query_reader::{EmbeddedQuery, QueryReader};
+use sidenote_query::query_reader::{QueryReader, ReadForQuery};
 use sidenote_search::fuse::Fusion;
 use sidenote_search::query::Query;
 use sidenote_search::{Mode, QueryVector, Request, SearchHit};
@@ -80,7 +80,7 @@ impl Recalls<'_> {
             reader = reader.with_vector(vector);
         }
         let hits = Searches::of(self.core).found(&snapshot, &request, &reader)?;
-        let EmbeddedQuery { vector: compared, notes, .. } = reader.into_embedded();
+        let ReadForQuery { vector: compared, notes, .. } = reader.used();
         let by_chance = match &compared {
             Some(vector) => {
                 self.core.index.mean_vector(&snapshot)?.similarity(&snapshot.vectors, vector).max(0.0)

@@ -21,10 +21,11 @@ use sidenote_open_vault::sync::IndexSync;
 use sidenote_query::Searches;
 use sidenote_query::memory_weights::{Memory, MemoryWeights, RECALLED, TierThresholds, content_state};
 use sidenote_query::search::hide;
-use sidenote_query::validity::{invalidities, valid_as_of, with_replacements};
+use sidenote_query::validity::{invalidities, valid_as_of};
 use sidenote_search::SearchHit;
 use sidenote_search::note_date::NoteDate;
 use sidenote_search::query::Query;
+use sidenote_search::validity_order::with_replacements;
 
 use crate::candidates::Candidates;
 use crate::content::MemoryContent;

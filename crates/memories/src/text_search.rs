@@ -21,8 +21,8 @@ use sidenote_open_vault::sync::IndexSync;
 use sidenote_query::Searches;
 use sidenote_query::memory_weights::{Memory, MemoryWeights};
 use sidenote_query::search::hide;
-use sidenote_query::validity::newer_before_older;
 use sidenote_search::query::Query;
+use sidenote_search::updated_fact::newer_before_older;
 use sidenote_search::{Mode, SearchHit};
 
 use crate::Recalls;

@@ -193,8 +193,7 @@ impl Searches<'_> {
             ..Request::default()
         };
         let reader = QueryReader::new(*self, snapshot, &parsed, mode);
-        let mut found = run(&self.core.index, snapshot, &request, &reader)?;
-        self.rerank(mode, &parsed, &mut found, &mut Vec::new());
+        let found = run(&self.core.index, snapshot, &request, &reader)?;
         Ok(found.into_iter().map(|hit| hit.row.note_id).collect())
     }
 

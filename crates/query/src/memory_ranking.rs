@@ -5,11 +5,11 @@ use sidenote_base::error::Result;
 use sidenote_memory::score::{Intent, IntentScore, SplitMix64, intent_score, min_max_normalized};
 use sidenote_memory::tier::Tier;
 use sidenote_search::SearchHit;
+use sidenote_search::updated_fact::newer_before_older;
 use sidenote_search::validity_order::order_below_replacements;
 
 use crate::Searches;
 use crate::memory_weights::{Memory, MemoryWeights};
-use crate::validity::newer_before_older;
 
 /// The factor by which a ranking by intent or tier examines more notes than requested.
 const DEPTH: usize = 5;

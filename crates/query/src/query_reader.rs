@@ -1,6 +1,6 @@
-//! Reads what a search for one query needs besides the index: notes, and the vector of the query.
+//! Reads what a search for one query needs besides the index: notes, the vector of the query, and the scores of a reranker.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use sidenote_base::error::Result;
 use sidenote_base::wording::Wording;
@@ -9,7 +9,7 @@ use sidenote_index::indexed_document::ParsedNote;
 use sidenote_markdown::path::NotePath;
 use sidenote_search::query::Query;
 use sidenote_search::reader::SearchReader;
-use sidenote_search::{Mode, QueryVector};
+use sidenote_search::{Mode, QueryVector, SearchHit};
 
 use crate::Searches;
 
@@ -21,15 +21,17 @@ pub struct QueryReader<'a> {
     asked: Mode,
     /// The vector to use in place of that of the query.
     given: Option<QueryVector>,
-    embedded: OnceLock<EmbeddedQuery>,
+    /// The mode that the search used and the vector, once it asked for that.
+    embedded: OnceLock<(Mode, QueryVector)>,
+    notes: Mutex<Vec<Wording>>,
 }
 
-/// The vector of a query, and what was said about it.
+/// What a search used of its reader.
 #[derive(Debug, Clone, Default)]
-pub struct EmbeddedQuery {
+pub struct ReadForQuery {
     /// The mode that the search used: `bm25` if hybrid mode had no vector.
     pub mode: Mode,
-    /// The vector; `None` if only words rank.
+    /// The vector of the query; `None` if only words rank.
     pub vector: QueryVector,
     /// Notices, such as that there is no model.
     pub notes: Vec<Wording>,
@@ -38,7 +40,8 @@ pub struct EmbeddedQuery {
 impl<'a> QueryReader<'a> {
     /// Makes the reader of a search in a mode.
     pub fn new(searches: Searches<'a>, snapshot: &'a Snapshot, query: &'a Query, asked: Mode) -> Self {
-        Self { searches, snapshot, query, asked, given: None, embedded: OnceLock::new() }
+        let (embedded, notes) = (OnceLock::new(), Mutex::new(Vec::new()));
+        Self { searches, snapshot, query, asked, given: None, embedded, notes }
     }
 
     /// Sets the vector of the query, which is not computed then.
@@ -47,10 +50,14 @@ impl<'a> QueryReader<'a> {
         Self { given: Some(vector), ..self }
     }
 
-    /// Returns the vector of the query, if the search asked for it, with what was said about it.
-    pub fn into_embedded(self) -> EmbeddedQuery {
-        let unasked = EmbeddedQuery { mode: self.asked, ..EmbeddedQuery::default() };
-        self.embedded.into_inner().unwrap_or(unasked)
+    /// Returns what the search used.
+    pub fn used(self) -> ReadForQuery {
+        let (mode, vector) = self.embedded.into_inner().unwrap_or((self.asked, None));
+        ReadForQuery { mode, vector, notes: self.notes.into_inner().unwrap_or_else(PoisonError::into_inner) }
+    }
+
+    fn notes(&self) -> MutexGuard<'_, Vec<Wording>> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -60,14 +67,17 @@ impl SearchReader for QueryReader<'_> {
     }
 
     fn query_vector(&self) -> Result<QueryVector> {
-        if let Some(embedded) = self.embedded.get() {
-            return Ok(embedded.vector.clone());
+        if let Some((_, vector)) = self.embedded.get() {
+            return Ok(vector.clone());
         }
-        let mut notes = Vec::new();
-        let (mode, vector) = match &self.given {
+        let embedded = match &self.given {
             Some(vector) => (self.asked, vector.clone()),
-            None => self.searches.vector_for(self.asked, self.query, self.snapshot, &mut notes)?,
+            None => self.searches.vector_for(self.asked, self.query, self.snapshot, &mut self.notes())?,
         };
-        Ok(self.embedded.get_or_init(|| EmbeddedQuery { mode, vector, notes }).vector.clone())
+        Ok(self.embedded.get_or_init(|| embedded).1.clone())
+    }
+
+    fn rerank(&self, hits: &[SearchHit]) -> Vec<f32> {
+        self.searches.rerank_scores(self.asked, self.query, hits, &mut self.notes())
     }
 }

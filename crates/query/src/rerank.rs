@@ -1,11 +1,10 @@
-//! Reranks the best hits with a cross-encoder.
+//! Scores the best hits with a cross-encoder, for the reranker of the pipeline.
 
 use std::time::Duration;
 
 use sidenote_base::parallel;
 use sidenote_base::wording::Wording;
 use sidenote_catalog::FileKind;
-use sidenote_embed::rerank::order_by;
 use sidenote_index::indexed_document::ParsedNote;
 use sidenote_language::terms::CachedStemmer;
 use sidenote_search::query::Query;
@@ -13,7 +12,6 @@ use sidenote_search::snippet::best_passage;
 use sidenote_search::{Mode, SearchHit};
 
 use crate::Searches;
-use crate::validity::newer_before_older;
 
 impl Searches<'_> {
     /// Returns the number of hits that a search must find so that reranking leaves `limit` of them.
@@ -28,25 +26,21 @@ impl Searches<'_> {
             && !query.text_to_embed().trim().is_empty()
     }
 
-    /// Reads the best hits of a hybrid search and sorts them again, as many as the time allows. The set of scores stays
-    /// the same: each hit gets the score of its new position.
-    pub(crate) fn rerank(
+    /// Reads the first hits of a hybrid search and scores them, as many as the time allows. Returns no score without a
+    /// reranker.
+    pub(super) fn rerank_scores(
         &self,
         asked: Mode,
         query: &Query,
-        found: &mut [SearchHit],
+        hits: &[SearchHit],
         notes: &mut Vec<Wording>,
-    ) {
+    ) -> Vec<f32> {
         let Some(model) = self.core.state.reranker.model.as_ref().filter(|_| self.reranks(asked, query))
         else {
-            return;
+            return Vec::new();
         };
         let config = &self.core.config.rerank;
-        // A note that the query names stays first.
-        let named = found.iter().take_while(|hit| hit.components.is_put_first()).count();
-        let rest = found.get_mut(named..).unwrap_or_default();
-        let most = config.top.min(rest.len());
-        let top = rest.get_mut(..most).unwrap_or_default();
+        let top = hits.get(..config.top.min(hits.len())).unwrap_or_default();
         let texts =
             parallel::map(top, 2, CachedStemmer::default, |stem, hit| self.passage_text(hit, query, stem));
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -55,9 +49,12 @@ impl Searches<'_> {
                 if scores.is_empty() && !texts.is_empty() {
                     notes.push(format!("{} had no time to rerank any hit", model.name()).into());
                 }
-                reorder(top, &scores);
+                scores
             }
-            Err(error) => notes.push(format!("the hits are not reranked: {error}").into()),
+            Err(error) => {
+                notes.push(format!("the hits are not reranked: {error}").into());
+                Vec::new()
+            }
         }
     }
 
@@ -72,27 +69,4 @@ impl Searches<'_> {
         let place = best_passage(&reading, &query.words, hit.passage, stem);
         reading.embedded_texts().into_iter().nth(place).unwrap_or_default()
     }
-}
-
-/// Sorts the hits with a score, which are the first ones, by it.
-fn reorder(hits: &mut [SearchHit], scores: &[f32]) {
-    let read = hits.get_mut(..scores.len().min(hits.len())).unwrap_or_default();
-    let shares: Vec<f32> = read.iter().map(|hit| hit.score).collect();
-    let mut sorted: Vec<SearchHit> = Vec::with_capacity(read.len());
-    let mut order = order_by(scores);
-    let hit_at = |at: &usize| read.get(*at);
-    newer_before_older(
-        &mut order,
-        |at| hit_at(at).map(|hit| hit.row.id),
-        |at| hit_at(at).and_then(|hit| hit.updated_by),
-    );
-    for (place, &at) in order.iter().enumerate() {
-        let (Some(hit), Some(&share)) = (read.get(at), shares.get(place)) else { continue };
-        let mut hit = hit.clone();
-        hit.components.rerank = scores.get(at).copied();
-        hit.components.from_rerank = Some(share - hit.score);
-        hit.score = hit.components.total();
-        sorted.push(hit);
-    }
-    read.iter_mut().zip(sorted).for_each(|(old, new)| *old = new);
 }

@@ -21,6 +21,7 @@ use sidenote_open_vault::lookup::Lookup;
 use sidenote_open_vault::sync::IndexSync;
 use sidenote_open_vault::{Core, former_of};
 use sidenote_search::fuse::Fusion;
+use sidenote_search::pipeline::finish;
 use sidenote_search::predicate::matching_spans;
 use sidenote_search::query::Query;
 use sidenote_search::relation_answer::{Evidence, RelationAnswer};
@@ -35,7 +36,7 @@ use crate::memory_ranking::MemoryRanking;
 use crate::memory_weights::{Memory, MemoryWeights};
 use crate::query_reader::QueryReader;
 use crate::read::Reads;
-use crate::validity::{hits_below_replacements, invalidities, valid_as_of};
+use crate::validity::{invalidities, valid_as_of};
 use crate::verify::{SearchHits, Verification};
 
 impl Searches<'_> {
@@ -113,7 +114,7 @@ impl Searches<'_> {
             };
             let reader = QueryReader::new(*self, &snapshot, query, asked);
             let found = self.found(&snapshot, &request, &reader)?;
-            let embedded = reader.into_embedded();
+            let embedded = reader.used();
             mode = embedded.mode;
             notes.extend(embedded.notes);
             Ok(found)
@@ -156,8 +157,10 @@ impl Searches<'_> {
         let SearchHits { mut found, undecided, sifted, answer, .. } = found;
         let answered = answer.map(|answer| relation_notice(self.core, &answer)).transpose()?;
         notes.extend(undecided.map(Wording::from).into_iter().chain(answered));
-        self.rerank(asked, &query, &mut found, &mut notes);
-        found = hits_below_replacements(self.core, found, judged_at)?;
+        let reader = QueryReader::new(*self, &snapshot, &query, asked);
+        let best = found.len();
+        found = finish(&self.core.index, &snapshot, (judged_at, &reader), found, best, None)?;
+        notes.extend(reader.used().notes);
         found.truncate(most);
         if mode != Mode::Bm25 {
             notes.extend(self.pending_notice(&snapshot).map(Wording::from));

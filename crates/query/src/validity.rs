@@ -5,11 +5,8 @@ use std::collections::HashMap;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::Result;
 use sidenote_catalog::{FileId, Filter};
-use sidenote_index::validity::ValidityTable;
 use sidenote_memory::validity::{Invalidity, as_of};
 use sidenote_open_vault::Core;
-use sidenote_search::SearchHit;
-use sidenote_search::validity_order::below_replacements;
 
 use crate::Searches;
 
@@ -50,80 +47,6 @@ pub fn invalidities(
         }
     }
     Ok(found)
-}
-
-/// Orders items so that each superseded one is directly below the newest note that supersedes it, and leaves out those
-/// whose newest note is not among the items. An item that no note supersedes is directly below the notes that update
-/// it. `file` returns the file of an item.
-pub fn with_replacements(
-    order: Vec<usize>,
-    count: usize,
-    file: impl Fn(usize) -> Option<FileId>,
-    table: &ValidityTable,
-    updates: &HashMap<FileId, Vec<FileId>>,
-    now: Timestamp,
-) -> Vec<usize> {
-    let place_of = |wanted: FileId| (0..count).find(|&other| file(other) == Some(wanted));
-    let mut placed: Vec<usize> = Vec::with_capacity(order.len());
-    for at in order {
-        let superseding = file(at).and_then(|file| table.newest_replacement(file, now));
-        let above: Vec<usize> = match superseding {
-            Some(newest) => match place_of(newest) {
-                Some(above) => vec![above],
-                None => continue,
-            },
-            None => {
-                let newer = file(at).and_then(|file| updates.get(&file)).into_iter().flatten();
-                newer.filter_map(|file| place_of(*file)).collect()
-            }
-        };
-        for next in above.into_iter().chain([at]) {
-            if !placed.contains(&next) {
-                placed.push(next);
-            }
-        }
-    }
-    placed
-}
-
-/// Moves each item directly before the first older one that says nearly the same. `file` returns the file of an item, and
-/// `updated_by` the newest such note.
-pub fn newer_before_older<T>(
-    items: &mut [T],
-    file: impl Fn(&T) -> Option<FileId>,
-    updated_by: impl Fn(&T) -> Option<FileId>,
-) {
-    for at in 0..items.len() {
-        let newest = items.get(at).and_then(&updated_by);
-        let place = newest.and_then(|newest| items.iter().position(|item| file(item) == Some(newest)));
-        // What stands above already makes an empty range.
-        let range = place.filter(|from| *from > at).and_then(|from| items.get_mut(at..=from));
-        if let Some(range) = range {
-            range.rotate_right(1);
-        }
-    }
-}
-
-/// Puts hits below the notes that supersede them again, after they were reranked.
-///
-/// # Errors
-/// `Corrupt` if the index cannot be read.
-pub(super) fn hits_below_replacements(
-    core: &Core,
-    hits: Vec<SearchHit>,
-    now: Option<Timestamp>,
-) -> Result<Vec<SearchHit>> {
-    // What was valid at another time is not superseded.
-    let Some(now) = now else { return Ok(hits) };
-    let table = core.index.validity(&*core.index.snapshot()?)?;
-    Ok(below_replacements(
-        hits,
-        &table,
-        now,
-        |hit| hit.row.id,
-        |_| None,
-        |hit| (&mut hit.score, &mut hit.components),
-    ))
 }
 
 impl Searches<'_> {

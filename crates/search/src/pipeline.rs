@@ -1,9 +1,12 @@
 //! The pipeline of a search: lists by words and by meaning, and the stages from hits to hits that order them.
 //!
-//! Each stage has a name in [`Stage`], and a [`Trace`] records what it did where a request asks for it.
+//! [`rank`] runs the stages that need the index alone, and [`finish`] those that read the best notes. Between them, a caller
+//! leaves out the notes that do not meet a condition. Each stage has a name in [`Stage`], and a [`Trace`] records what it did
+//! where a request asks for it.
 
 use std::collections::HashMap;
 
+use sidenote_base::clock::Timestamp;
 use sidenote_base::error::Result;
 use sidenote_base::parallel;
 use sidenote_bm25::Ranking;
@@ -24,7 +27,7 @@ use crate::tie_order::best_first;
 use crate::validity_order::TimeReason;
 use crate::{
     MIN_RESCORED, MatchType, Mode, QueryVector, Request, SearchHit, allowed_files, relation_question,
-    sequence, updated_fact, validity_order,
+    reranked, sequence, updated_fact, validity_order,
 };
 
 /// The notes that answer a request, in order.
@@ -130,17 +133,47 @@ pub fn rank(
     Ok(FusedRanking { fused, passages, answer, has_words, updates, trace })
 }
 
-/// Ranks the notes that answer a request, and returns the best ones with their rows.
+/// Runs the stages that read the best notes, for the first `best` hits: the reranker, and the order of superseded notes, which
+/// the reranker, a condition or a period may have separated from what supersedes them. `now` is the time of the request.
 ///
 /// # Errors
-/// The errors of [`rank`].
+/// `Corrupt` if the index cannot be read.
+pub fn finish(
+    index: &Index,
+    snapshot: &Snapshot,
+    (now, reader): (Option<Timestamp>, &dyn SearchReader),
+    mut hits: Vec<SearchHit>,
+    best: usize,
+    mut trace: Option<&mut Trace>,
+) -> Result<Vec<SearchHit>> {
+    let rest = hits.split_off(best.min(hits.len()));
+    let mut record = |stage, hits: &[SearchHit]| {
+        if let Some(trace) = &mut trace {
+            trace.record(stage, hits.iter().chain(&rest).map(|hit| hit.row.id));
+        }
+    };
+    reranked::rerank(reader, &mut hits);
+    record(Stage::Reranker, &hits);
+    if let Some(now) = now {
+        hits = validity_order::order_hits(index, snapshot, hits, now)?;
+        record(Stage::Validity, &hits);
+    }
+    hits.extend(rest);
+    Ok(hits)
+}
+
+/// Runs all stages for a query without a condition, and returns the best notes with their rows.
+///
+/// # Errors
+/// The errors of [`rank`] and [`finish`].
 pub fn run(
     index: &Index,
     snapshot: &Snapshot,
     request: &Request<'_>,
     reader: &dyn SearchReader,
 ) -> Result<Vec<SearchHit>> {
-    rank(index, snapshot, request, reader)?.hits(&index.catalog(), request.limit)
+    let hits = rank(index, snapshot, request, reader)?.hits(&index.catalog(), request.limit)?;
+    finish(index, snapshot, (request.now, reader), hits, request.limit, None)
 }
 
 /// The number of candidates of a condition that are ranked by words; the others follow by name.

@@ -7,7 +7,7 @@ use sidenote_base::error::Result;
 use sidenote_index::indexed_document::ParsedNote;
 use sidenote_markdown::path::NotePath;
 
-use crate::QueryVector;
+use crate::{QueryVector, SearchHit};
 
 /// Reads what the stages of a search need besides the index. A hybrid search calls it from two threads.
 pub trait SearchReader: Sync {
@@ -19,6 +19,11 @@ pub trait SearchReader: Sync {
     /// # Errors
     /// The errors of the model.
     fn query_vector(&self) -> Result<QueryVector>;
+
+    /// Scores the first hits by a reranker, as many as it has time for, in their order. Higher scores are better.
+    fn rerank(&self, _hits: &[SearchHit]) -> Vec<f32> {
+        Vec::new()
+    }
 }
 
 /// Reads nothing besides the index, which is enough for a search by words.

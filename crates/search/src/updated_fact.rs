@@ -119,6 +119,24 @@ pub(super) fn newer_first(
     Ok(pairs.into_iter().collect())
 }
 
+/// Moves each item directly before the first older one that says nearly the same. `file` returns the file of an item, and
+/// `updated_by` the newest such note.
+pub fn newer_before_older<T>(
+    items: &mut [T],
+    file: impl Fn(&T) -> Option<FileId>,
+    updated_by: impl Fn(&T) -> Option<FileId>,
+) {
+    for at in 0..items.len() {
+        let newest = items.get(at).and_then(&updated_by);
+        let place = newest.and_then(|newest| items.iter().position(|item| file(item) == Some(newest)));
+        // What stands above already makes an empty range.
+        let range = place.filter(|from| *from > at).and_then(|from| items.get_mut(at..=from));
+        if let Some(range) = range {
+            range.rotate_right(1);
+        }
+    }
+}
+
 fn statements(index: &Index, passages: &HashMap<FileId, usize>, top: &[FusedHit]) -> Result<Vec<Statement>> {
     let catalog = index.catalog();
     let mut found = Vec::with_capacity(top.len());

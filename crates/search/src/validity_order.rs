@@ -1,5 +1,6 @@
 //! The order of notes that are superseded or not valid now: a superseded note is placed below the note that replaces
-//! it, and an expired one below notes that match half as well.
+//! it, and an expired one below notes that match half as well. Nothing else orders replaced notes: searches, rankings for an
+//! intent and recalls all call this file.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,9 +12,9 @@ use sidenote_index::validity::ValidityTable;
 use sidenote_index::{Index, Snapshot};
 use sidenote_sets::file_set::FileSet;
 
-use crate::Components;
 use crate::fuse::FusedHit;
 use crate::tie_order::best_first;
+use crate::{Components, SearchHit};
 
 /// The part of its score that a note keeps before `valid_from` and after `valid_until`.
 const INVALID_SHARE: f32 = 0.5;
@@ -78,9 +79,30 @@ pub(super) fn order(
     ))
 }
 
+/// Orders hits by validity again, after stages that may have separated notes from those that supersede them. No note is added.
+///
+/// # Errors
+/// `Corrupt` if the index cannot be read.
+pub(super) fn order_hits(
+    index: &Index,
+    snapshot: &Snapshot,
+    hits: Vec<SearchHit>,
+    now: Timestamp,
+) -> Result<Vec<SearchHit>> {
+    let table = index.validity(snapshot)?;
+    Ok(below_replacements(
+        hits,
+        &table,
+        now,
+        |hit| hit.row.id,
+        |_| None,
+        |hit| (&mut hit.score, &mut hit.components),
+    ))
+}
+
 /// Orders hits as [`order_below_replacements`] does. The scores still fall from top to bottom, and each is the sum of its
 /// parts.
-pub fn below_replacements<T>(
+fn below_replacements<T>(
     hits: Vec<T>,
     table: &ValidityTable,
     now: Timestamp,
@@ -142,6 +164,40 @@ pub fn order_below_replacements<T>(
                     mark(&mut hit, reason);
                 }
                 placed.push(hit);
+            }
+        }
+    }
+    placed
+}
+
+/// Orders items so that each superseded one is directly below the newest note that supersedes it, and leaves out those
+/// whose newest note is not among the items. An item that no note supersedes is directly below the notes that update
+/// it. `file` returns the file of an item.
+pub fn with_replacements(
+    order: Vec<usize>,
+    count: usize,
+    file: impl Fn(usize) -> Option<FileId>,
+    table: &ValidityTable,
+    updates: &HashMap<FileId, Vec<FileId>>,
+    now: Timestamp,
+) -> Vec<usize> {
+    let place_of = |wanted: FileId| (0..count).find(|&other| file(other) == Some(wanted));
+    let mut placed: Vec<usize> = Vec::with_capacity(order.len());
+    for at in order {
+        let superseding = file(at).and_then(|file| table.newest_replacement(file, now));
+        let above: Vec<usize> = match superseding {
+            Some(newest) => match place_of(newest) {
+                Some(above) => vec![above],
+                None => continue,
+            },
+            None => {
+                let newer = file(at).and_then(|file| updates.get(&file)).into_iter().flatten();
+                newer.filter_map(|file| place_of(*file)).collect()
+            }
+        };
+        for next in above.into_iter().chain([at]) {
+            if !placed.contains(&next) {
+                placed.push(next);
             }
         }
     }
