@@ -3,6 +3,7 @@
 use clap::Args;
 use console::style;
 use sidenote_base::error::Result;
+use sidenote_search::stage::StagePlace;
 
 use super::search::{RankingArgs, show_components};
 use super::{CommandContext, output};
@@ -45,6 +46,14 @@ fn show(reply: &WhyReply) -> String {
         text.push_str(&format!("  {}\n", show_components(components)));
     } else if let Some(cosine) = reply.cosine {
         text.push_str(&format!("  similarity {cosine:.3} to its nearest passage\n"));
+    }
+    if !reply.stages.is_empty() {
+        let place = |at: &StagePlace| match at.place {
+            Some(place) => format!("{} #{place}", at.stage),
+            None => format!("{} -", at.stage),
+        };
+        let places: Vec<String> = reply.stages.iter().map(place).collect();
+        text.push_str(&format!("  place after each stage: {}\n", places.join(", ")));
     }
     if !reply.missing_words.is_empty() {
         text.push_str(&format!("  missing words: {}\n", output::plain(&reply.missing_words.join(", "))));

@@ -380,6 +380,10 @@ fn show_query(explain: &Explained, mode: Mode) -> String {
     if explain.put_away > 0 {
         row("hidden", format!("{}: archived or forgotten", output::count(explain.put_away, "note")));
     }
+    if !explain.stages.is_empty() {
+        let stages: Vec<&str> = explain.stages.iter().map(|stage| stage.name()).collect();
+        row("stages", stages.join(", "));
+    }
     row("fusion", format!("{:?}, {:?}", mode, explain.fusion).to_lowercase());
     style(output::columns(&rows)).dim().to_string()
 }

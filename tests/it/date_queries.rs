@@ -172,6 +172,7 @@ fn the_reply_says_that_it_was_narrowed() {
     words    varnished (1, idf 1.54), hull (1, idf 1.54)
     filters  dated from 2024-03-01 to 2024-03-31, by the words "in March 2024"
     hidden   1 note: archived or forgotten
+    stages   words
     fusion   bm25, relative
      1. spring  spring.md:4-4
         The hull of the boat was varnished.

@@ -112,6 +112,7 @@ mod rewrite;
 mod scan_diff;
 mod same_names;
 mod search;
+mod search_stages;
 mod secrets;
 mod security;
 mod segments;

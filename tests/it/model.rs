@@ -530,6 +530,10 @@ fn a_reranker_reorders_the_best_hits() {
     // Words alone are words alone.
     let by_words = results(&bench, &["--mode", "bm25"]);
     assert!(!by_words.is_empty() && by_words.iter().all(|hit| hit["explain"].get("rerank").is_none()));
+    // What explains a place goes through the reranker, too.
+    let place = |bench: &Bench| bench.json(&["ask-why", ASKED, "Tomatoes"])["rank"].clone();
+    assert_eq!(place(&bench), 1);
+    assert_ne!(place(&plain), 1);
     // A page holds what was asked for, and beyond the top all stays.
     assert_eq!(results(&bench, &["--limit", "1"]).len(), 1);
     assert!(bench.json(&["model", "verify"])[0]["checks"][0]["ok"] == true);

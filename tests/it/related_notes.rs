@@ -129,11 +129,13 @@ fn why_names_the_deciding_reason() {
       no embedding model is set, so this searched by words only; `sidenote model use e5` sets one
       it is result 1 of the 10 that are shown
       words #1 0.932 -> 0.4000; meaning -
+      place after each stage: words #1
 
     a.md is not found
       no embedding model is set, so this searched by words only; `sidenote model use e5` sets one
       it comes at place 2, and 1 are shown; a higher limit shows more
       words #2 0.593 -> 0.2545; meaning -
+      place after each stage: words #2
 
     c.md is not found
       no embedding model is set, so this searched by words only; `sidenote model use e5` sets one
@@ -165,6 +167,7 @@ fn why_names_the_deciding_reason() {
       matches         tag:#river
       does not match  -"hulls"
       matches         (boats OR ships)
+      place after each stage: words #1, condition -
       missing words: ships
 
     a.md is found
@@ -173,6 +176,7 @@ fn why_names_the_deciding_reason() {
       matches         tag:#river
       matches         boats
       words #1 0.593 -> 0.4000; meaning -
+      place after each stage: words #1
 
     a.md is not found
       the query is empty, and finds nothing

@@ -272,6 +272,7 @@ fn an_expired_note_is_below_valid_ones_and_says_so() {
     ]);
     insta::assert_snapshot!(run(&vault, NOW, &["search", "harbour fee", "--mode", "bm25", "--explain"]), @r"
     words   harbour (3, idf 0.36), fee (3, idf 0.36)
+    stages  words, validity
     fusion  bm25, relative
      1. now  now.md:1-1
         For boats that lie in the harbour over night, the fee is six crowns, to be paid in the morning.
@@ -293,6 +294,7 @@ fn results_say_what_supersedes_them() {
     let vault = TestVault::new(&[OLD, NEW]);
     insta::assert_snapshot!(run(&vault, NOW, &["search", "harbour fee", "--explain"]), @r"
     words   harbour (1, idf 0.69), fee (1, idf 0.69)
+    stages  words, validity
     fusion  bm25, relative
      1. new  new.md:1-1
         Boats pay six crowns.

@@ -13,9 +13,12 @@ use sidenote_search::date_phrase::DatePhrase;
 use sidenote_search::note_date::NoteDate;
 use sidenote_search::out_of_vocabulary::replace_unknown;
 use sidenote_search::query::Query;
+use sidenote_search::stage::Stage;
 use sidenote_search::{Components, MatchType, Request, SearchHit, allowed_files, date_phrase};
 use sidenote_sets::file_set::FileSet;
 
+use crate::extent::Extent;
+use crate::search_scope::{ScopeHits, SearchScope};
 use crate::verify::SearchHits;
 
 /// The least part of what the best of all notes has of the words or of the meaning that the best note of the period has. A
@@ -47,11 +50,18 @@ pub(super) struct DatedHits {
 
 /// The result of a search that was narrowed to a period.
 pub(super) struct NarrowedHits {
-    pub(super) hits: SearchHits,
+    pub(super) hits: ScopeHits,
     /// The query without the words that name the period.
     pub(super) rest: Query,
-    /// A description of the period for an explanation.
+    pub(super) period: Period,
+}
+
+/// The period to which a search was narrowed.
+pub(super) struct Period {
+    /// A description for an explanation.
     pub(super) filter: String,
+    /// The notes that state a date in it.
+    pub(super) files: FileSet,
 }
 
 impl DatedQuery {
@@ -104,18 +114,13 @@ impl DatedQuery {
         Ok(Some(Self { phrase, words, rest, rows, is_filtered }))
     }
 
-    /// Searches the notes of the period, if they answer the rest of the query about as well as all notes do, and returns at
-    /// most `limit` of them.
+    /// Searches the notes of the period, if they answer the rest of the query about as well as all notes of the scope do.
     ///
     /// # Errors
-    /// The errors of `sought`, which searches for a query; `Corrupt` if the index cannot be read.
-    pub(super) fn search(
-        self,
-        snapshot: &Snapshot,
-        limit: usize,
-        sought: &mut impl FnMut(&Query, Option<&FileSet>, &mut Vec<Wording>) -> Result<SearchHits>,
-    ) -> Result<DatedHits> {
+    /// The errors of [`SearchScope::find`]; `Corrupt` if the index cannot be read.
+    pub(super) fn search(self, scope: &SearchScope<'_>) -> Result<DatedHits> {
         let Self { phrase, words, rest, rows, is_filtered } = self;
+        let snapshot = scope.snapshot;
         let period = phrase.period();
         let is_date_alone = rest.words.is_empty();
         let whole =
@@ -131,8 +136,9 @@ impl DatedQuery {
         }
         let mut notices = Vec::new();
         let files: FileSet = rows.iter().map(|row| row.id).collect();
-        let mut hits = sought(&rest, Some(&files), &mut notices)?;
-        let all = sought(&rest, None, &mut Vec::new())?;
+        let mut found = scope.find(&rest, Some(&files))?;
+        notices.append(&mut found.used.notes);
+        let (hits, all) = (&mut found.hits, scope.find(&rest, None)?.hits);
         let ranking = replace_unknown(&rest, &snapshot.bm25)?.unwrap_or_else(|| rest.words.clone());
         let best_words = words_of_best(snapshot, &rest, &ranking, &all)?;
         let is_match = |best: f32, of_all: f32| best >= MIN_MATCH * of_all;
@@ -140,10 +146,10 @@ impl DatedQuery {
         let has_mean = snapshot.model.as_ref().is_some_and(|model| model.mean_passage().is_some());
         let meaning = meaning_of_best(&all);
         let has_meaning = has_mean && meaning > 0.0;
-        let is_by_meaning = has_meaning && is_match(meaning_of_best(&hits), meaning);
+        let is_by_meaning = has_meaning && is_match(meaning_of_best(hits), meaning);
         // Where no note has a word of the rest, meaning alone decides which notes answer it.
         let is_by_words = match best_words > 0.0 {
-            true => is_match(words_of_best(snapshot, &rest, &ranking, &hits)?, best_words),
+            true => is_match(words_of_best(snapshot, &rest, &ranking, hits)?, best_words),
             false => is_date_alone || !has_meaning,
         };
         // What is related with a note need not have the words.
@@ -154,15 +160,24 @@ impl DatedQuery {
         }
         if best_words <= 0.0 {
             // No word tells the notes of the period apart.
-            let found: FileSet = hits.found.iter().map(|hit| hit.row.id).collect();
-            let missing = limit.saturating_sub(hits.found.len());
-            let others = rows.into_iter().filter(|row| !found.contains(row.id)).take(missing);
-            hits.found.extend(others.map(without_rank));
+            let ranked: FileSet = hits.found.iter().map(|hit| hit.row.id).collect();
+            let missing = scope.most.saturating_sub(hits.found.len());
+            let others = rows.into_iter().filter(|row| !ranked.contains(row.id));
+            let others = others.map(without_rank);
+            match scope.extent {
+                Extent::Pages => hits.found.extend(others.take(missing)),
+                Extent::All => hits.found.extend(others),
+            }
+            hits.best = hits.found.len().min(hits.best + missing);
+            if let Some(trace) = &mut hits.trace {
+                trace.record(Stage::Period, hits.found.iter().map(|hit| hit.row.id));
+            }
         }
         let narrowed = format!("only notes {period} were searched, because the query says \"{words}\"");
         notices.push(format!("{narrowed}; leave these words out to search all notes").into());
         let filter = format!("dated {period}, by the words \"{words}\"");
-        Ok(DatedHits { narrowed: Some(NarrowedHits { hits, rest, filter }), is_date_alone, notices })
+        let narrowed = NarrowedHits { hits: found, rest, period: Period { filter, files } };
+        Ok(DatedHits { narrowed: Some(narrowed), is_date_alone, notices })
     }
 }
 
@@ -174,13 +189,13 @@ fn words_of_best(snapshot: &Snapshot, query: &Query, words: &[Word], hits: &Sear
     }
     // A frequency saturates at once.
     let tuning = Tuning { k1: f32::EPSILON, ..Tuning::of(query.language) };
-    let files: FileSet = hits.found.iter().map(|hit| hit.row.id).collect();
+    let files: FileSet = hits.best().iter().map(|hit| hit.row.id).collect();
     Ok(snapshot.bm25.scores_of(words, &files, &tuning)?.into_values().fold(0.0, f32::max))
 }
 
 /// Returns the highest similarity of a query and one of the hits.
 fn meaning_of_best(hits: &SearchHits) -> f32 {
-    hits.found.iter().filter_map(|hit| hit.components.cosine).fold(0.0, f32::max)
+    hits.best().iter().filter_map(|hit| hit.components.cosine).fold(0.0, f32::max)
 }
 
 /// Returns a note of the period by which nothing ranks.

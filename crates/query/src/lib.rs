@@ -3,13 +3,16 @@
 
 mod dates;
 pub mod eval;
+mod extent;
 pub mod memory_ranking;
 pub mod memory_weights;
 pub mod query_reader;
+mod ranked_search;
 pub mod read;
 pub mod related;
 pub mod rerank;
 pub mod search;
+mod search_scope;
 mod corrected_query;
 pub mod validity;
 pub mod verify;

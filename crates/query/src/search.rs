@@ -13,30 +13,26 @@ use sidenote_index::Snapshot;
 use sidenote_index::indexed_document::ParsedNote;
 use sidenote_language::graphemes::shortened;
 use sidenote_language::terms::CachedStemmer;
-use sidenote_markdown::relation::RelationEnd;
 use sidenote_memory::score::IntentScore;
 use sidenote_memory::tier::Tier;
 use sidenote_memory::validity::Invalidity;
-use sidenote_open_vault::lookup::Lookup;
 use sidenote_open_vault::sync::IndexSync;
 use sidenote_open_vault::{Core, former_of};
 use sidenote_search::fuse::Fusion;
-use sidenote_search::pipeline::finish;
 use sidenote_search::predicate::matching_spans;
 use sidenote_search::query::Query;
-use sidenote_search::relation_answer::{Evidence, RelationAnswer};
+use sidenote_search::relation_answer::Evidence;
 use sidenote_search::snippet::{excerpt, excerpt_of_parts, plain_text};
-use sidenote_search::{Components, MatchType, Mode, QueryVector, Request, SearchHit};
-use sidenote_sets::file_set::FileSet;
+use sidenote_search::stage::Stage;
+use sidenote_search::{Components, MatchType, Mode, QueryVector, SearchHit};
 
 use crate::Searches;
 use crate::corrected_query::suggestion;
-use crate::dates::DatedQuery;
+use crate::extent::Extent;
 use crate::memory_ranking::MemoryRanking;
-use crate::memory_weights::{Memory, MemoryWeights};
-use crate::query_reader::QueryReader;
+use crate::memory_weights::Memory;
 use crate::read::Reads;
-use crate::validity::{invalidities, valid_as_of};
+use crate::validity::invalidities;
 use crate::verify::{SearchHits, Verification};
 
 impl Searches<'_> {
@@ -70,107 +66,28 @@ impl Searches<'_> {
     }
 
     /// Searches the index without updating it.
-    #[expect(clippy::too_many_lines, reason = "the steps of one search, in their order")]
     fn search_as_is(&self, request: &SearchRequest) -> Result<SearchReply> {
-        let config = &self.core.config.search;
-        let asked = request.mode.map_or_else(|| Mode::parse(&config.mode), Ok)?;
-        let mut notes = Vec::new();
-        let now = self.core.clock.now();
-        let mut query = request.understood(now, &mut notes)?;
-        let (mut mode, snapshot) = (asked, self.core.index.snapshot()?);
-        query.in_languages_of(&snapshot.bm25)?;
-        let limit = request.limit.unwrap_or(config.limit).saturating_add(request.skip).min(MOST_RESULTS);
-        let most = request.memories.map_or(limit, |ranking| ranking.candidates(limit));
-        let filter = hide(&Lookup::of(self.core).with_canonical_folder(&request.filter)?, request.included());
-        let filter = valid_as_of(self.core, filter, request.as_of)?;
-        // What was valid at another time is not superseded.
-        let judged_at = Some(now).filter(|_| request.as_of.is_none());
-        let weights = MemoryWeights::of(self.core);
-        let in_tier = request.tier.map(|tier| weights.files_in_tier(&snapshot, tier)).transpose()?;
-        let dated = match request.may_be_dated(&query) {
-            true => {
-                let (filter, path) = (filter.clone(), request.path.clone());
-                let among = in_tier.as_ref();
-                let allowed = Request { filter, path, among, ..Request::default() };
-                DatedQuery::of(self.core, &request.query, &snapshot, &allowed, now)?
-            }
-            false => None,
-        };
-        let mut sought = |query: &Query, among: Option<&FileSet>, notes: &mut Vec<Wording>| {
-            let among = both(among, in_tier.as_ref());
-            let request = Request {
-                query: Some(query),
-                mode: asked,
-                fusion: Fusion::parse(&config.fusion)?,
-                limit: self.rerank_depth(asked, query, most),
-                // A ranking that sorts all candidates again needs no deeper search.
-                depth: (most > limit).then_some(most),
-                filter: filter.clone(),
-                path: request.path.clone(),
-                among: among.as_ref(),
-                relations: request.uses_relations(asked).then_some(&*self.core.state.relation_rules),
-                now: judged_at,
-                ..Request::default()
-            };
-            let reader = QueryReader::new(*self, &snapshot, query, asked);
-            let found = self.found(&snapshot, &request, &reader)?;
-            let embedded = reader.used();
-            mode = embedded.mode;
-            notes.extend(embedded.notes);
-            Ok(found)
-        };
-        let (mut period, mut is_date_alone) = (None, false);
-        let narrowed = match dated {
-            Some(dated) => {
-                let dated = dated.search(&snapshot, most, &mut sought)?;
-                notes.extend(dated.notices);
-                is_date_alone = dated.is_date_alone;
-                dated.narrowed
-            }
-            None => None,
-        };
-        let mut found = match narrowed {
-            Some(narrowed) => {
-                (query, period) = (narrowed.rest, Some(narrowed.filter));
-                narrowed.hits
-            }
-            None => sought(&query, None, &mut notes)?,
-        };
-        let is_unmet = found.found.is_empty() && !request.may_be_message();
-        let unmet = query.condition.as_ref().filter(|_| is_unmet);
-        let unmet = unmet.map(|condition| Reads::of(self.core).absent_in(condition)).transpose()?;
-        if let Some(words) = request.plain_words(&query).filter(|_| found.found.is_empty()) {
-            notes.clear();
-            notes.push(WORDS_INSTEAD.into());
-            query = words;
-            found = sought(&query, None, &mut notes)?;
-        }
-        notes.extend(unmet.into_iter().flatten().map(Wording::from));
-        // While one types, most queries are superseded by the next letter.
-        self.core.check_cancelled()?;
+        let snapshot = self.core.index.snapshot()?;
+        let ranked = self.ranked(request, &snapshot, Extent::Pages)?;
+        let (query, mode, mut hits, mut notes) = (ranked.query, ranked.mode, ranked.hits, ranked.notes);
         // Nobody looks for the words of a date.
-        let by_meaning = found.by_meaning_notice(&query, &snapshot)?.filter(|_| !is_date_alone);
-        let suggestion = match found.has_words || request.skip > 0 {
+        let by_meaning = hits.by_meaning_notice(&query, &snapshot)?.filter(|_| !ranked.is_date_alone);
+        let suggestion = match hits.has_words || request.skip > 0 {
             true => None,
             false => suggestion(self.core, &request.query, &query, &snapshot)?,
         };
-        let SearchHits { mut found, undecided, sifted, answer, .. } = found;
-        let answered = answer.map(|answer| relation_notice(self.core, &answer)).transpose()?;
-        notes.extend(undecided.map(Wording::from).into_iter().chain(answered));
-        let reader = QueryReader::new(*self, &snapshot, &query, asked);
-        let best = found.len();
-        found = finish(&self.core.index, &snapshot, (judged_at, &reader), found, best, None)?;
-        notes.extend(reader.used().notes);
-        found.truncate(most);
+        hits.found.truncate(ranked.most);
         if mode != Mode::Bm25 {
-            notes.extend(self.pending_notice(&snapshot).map(Wording::from));
+            notes.extend(pending_notice(self.core, &snapshot).map(Wording::from));
         }
+        let sifted = hits.sifted.take();
+        let (results, stages) = self.page(request, &query, hits, ranked.limit)?;
         let mut explain = None;
         if request.explain {
             let explained = explain.insert(self.explained(request, &query, mode, sifted, &snapshot)?);
-            explained.filters.extend(period);
+            explained.filters.extend(ranked.period.map(|period| period.filter));
+            explained.stages = stages;
         }
-        let results = self.page(request, &query, found, limit)?;
         // Who asks for meaning alone expects other words.
         notes.extend(by_meaning.filter(|_| mode == Mode::Hybrid && !results.is_empty()));
         Ok(SearchReply {
@@ -186,31 +103,24 @@ impl Searches<'_> {
         })
     }
 
-    /// Returns a notice about passages without a vector, if there are any.
-    fn pending_notice(&self, snapshot: &Snapshot) -> Option<String> {
-        (snapshot.pending > 0).then(|| match former_of(snapshot) {
-            Some(former) => format!(
-                "vectors of {former} answer; {} for those of {}",
-                waiting(snapshot.pending),
-                self.core.embedder_name()
-            ),
-            None => format!("{} for a vector", waiting(snapshot.pending)),
-        })
-    }
-
-    /// Returns the requested page of the hits, each with its state as a memory if the request ranks memories.
+    /// Returns the requested page of the hits, each with its state as a memory if the request ranks memories, and the stages
+    /// that put them in order, if these were recorded.
     fn page(
         &self,
         request: &SearchRequest,
         query: &Query,
-        mut found: Vec<SearchHit>,
+        hits: SearchHits,
         limit: usize,
-    ) -> Result<Vec<SearchResult>> {
+    ) -> Result<(Vec<SearchResult>, Vec<Stage>)> {
+        let SearchHits { mut found, mut trace, .. } = hits;
         let now = request.as_of.unwrap_or(self.core.clock.now());
         let mut ranked = match request.memories {
             Some(ranking) => self.rank_memories(ranking, &mut found, now)?,
             None => Vec::new(),
         };
+        if let Some(trace) = trace.as_mut().filter(|_| request.memories.is_some()) {
+            trace.record(Stage::Intent, found.iter().map(|hit| hit.row.id));
+        }
         found.truncate(limit);
         ranked.truncate(limit);
         let ranked = ranked.split_off(request.skip.min(ranked.len()));
@@ -232,7 +142,9 @@ impl Searches<'_> {
                 result.memory = Some(ranked.memory);
             }
         }
-        Ok(results)
+        let shown = request.skip..request.skip.saturating_add(page.len());
+        let stages = trace.map_or_else(Vec::new, |trace| trace.stages_that_order(shown));
+        Ok((results, stages))
     }
 
     /// Embeds the query if the mode needs it. If that fails, hybrid mode uses words alone and adds a notice.
@@ -327,6 +239,7 @@ impl Searches<'_> {
             condition: query.condition.as_ref().map(ToString::to_string),
             sifted,
             filters: request.filters(),
+            stages: Vec::new(),
             fusion: Fusion::parse(&self.core.config.search.fusion)?,
             model: self.core.embedder_name(),
             notes: snapshot.bm25.documents(),
@@ -437,14 +350,6 @@ impl Searches<'_> {
     }
 }
 
-/// Returns the files that are in both sets, of which one that is missing has all.
-fn both(one: Option<&FileSet>, other: Option<&FileSet>) -> Option<FileSet> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.and(other)),
-        (one, other) => one.or(other).cloned(),
-    }
-}
-
 /// Returns what states the relation by which a hit answers. `reading` is the note of the hit. A note that was changed
 /// since it was indexed may state nothing at this place.
 fn statement(
@@ -472,46 +377,6 @@ fn statement(
     Some(RelationStatement { path, line: evidence.line, text })
 }
 
-/// Says that relations answer the query, and how to search without them.
-fn relation_notice(core: &Core, answer: &RelationAnswer) -> Result<Wording> {
-    let row = core.index.catalog().rows(&[answer.named])?.pop();
-    let path = row.map(|row| row.path.as_str().to_owned()).unwrap_or_default();
-    let stated = answer.stated();
-    let (is, note, leads) = if stated == 1 { ("is", "note", "leads") } else { ("are", "notes", "lead") };
-    let begin = match (answer.is_whole, stated) {
-        (true, 1) => "this is",
-        (true, _) => "these are",
-        (false, 1) => "first comes",
-        (false, _) => "first come",
-    };
-    let what = match answer.end {
-        Some(RelationEnd::Subject) => format!("to which {path} leads by {}", answer.kind),
-        Some(RelationEnd::Object) => format!("that {leads} to {path} by {}", answer.kind),
-        None => format!("of this kind that {is} linked with {path}"),
-    };
-    let linked = answer.notes.len() - stated;
-    let text = match (stated, linked) {
-        (0, _) => format!(
-            "no note states {} of {path}; first come notes that are linked with it and may answer",
-            answer.kind
-        ),
-        (_, 0) => format!("{begin} the {note} {what}"),
-        (1, _) => {
-            format!("{begin} the note {what}, and {linked} that may answer: linked with it, but not stated")
-        }
-        (_, _) => {
-            format!(
-                "{begin} {stated} {note} {what}, and {linked} that may answer: linked with it, but not stated"
-            )
-        }
-    };
-    Ok(Wording::new(
-        format!("{text}; --no-relations searches for the words"),
-        format!("{text}; the mode bm25 or vector searches all notes"),
-    )
-    .with_page(format!("{text}; “Words” and “Meaning” above search all notes")))
-}
-
 /// The time that a search spends on embedding the latest changes.
 const EMBEDDING: Duration = Duration::from_millis(100);
 
@@ -519,7 +384,7 @@ const EMBEDDING: Duration = Duration::from_millis(100);
 const MOST_STATED: usize = 300;
 
 /// The largest number of results.
-const MOST_RESULTS: usize = 10_000;
+pub(super) const MOST_RESULTS: usize = 10_000;
 
 /// When plain words replace a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -681,6 +546,9 @@ pub struct Explained {
     /// The filters besides the query.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub filters: Vec<String>,
+    /// The stages of the search that changed which results these are, or their order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<Stage>,
     /// How the rankings were merged.
     pub fusion: Fusion,
     /// The model; `none` without one.
@@ -779,7 +647,7 @@ impl SearchRequest {
     ///
     /// # Errors
     /// `Invalid`, with the position of the mistake, for a query that is not valid.
-    fn understood(&self, now: Timestamp, notes: &mut Vec<Wording>) -> Result<Query> {
+    pub(super) fn understood(&self, now: Timestamp, notes: &mut Vec<Wording>) -> Result<Query> {
         match self.parsed(now) {
             Err(error) if self.fallback == Fallback::IfEmptyOrInvalid => {
                 // The first line says what is wrong; the following lines point at the position.
@@ -795,19 +663,19 @@ impl SearchRequest {
     }
 
     /// Returns whether dates in the query may narrow the search: it is not a condition, and there is no filter by date.
-    fn may_be_dated(&self, query: &Query) -> bool {
+    pub(super) fn may_be_dated(&self, query: &Query) -> bool {
         let Filter { created_after, created_before, updated_after, updated_before, .. } = &self.filter;
         let bounds = [created_after, created_before, updated_after, updated_before];
         query.condition.is_none() && !self.plain && bounds.iter().all(|bound| bound.is_none())
     }
 
     /// Returns whether the query, a property by its form, may be a message of a person in brackets.
-    fn may_be_message(&self) -> bool {
+    pub(super) fn may_be_message(&self) -> bool {
         self.fallback == Fallback::IfEmptyOrInvalid && is_text_in_brackets(&self.query)
     }
 
     /// Returns the plain words of a condition, if they may replace it.
-    fn plain_words(&self, query: &Query) -> Option<Query> {
+    pub(super) fn plain_words(&self, query: &Query) -> Option<Query> {
         if self.fallback == Fallback::Never || query.condition.is_none() || self.all {
             return None;
         }
@@ -828,8 +696,17 @@ fn is_text_in_brackets(query: &str) -> bool {
     })
 }
 
-/// The notice that plain words replaced the condition.
-const WORDS_INSTEAD: &str = "no note meets the whole condition, so its words answer";
+/// Returns a notice about passages without a vector, if there are any.
+fn pending_notice(core: &Core, snapshot: &Snapshot) -> Option<String> {
+    (snapshot.pending > 0).then(|| match former_of(snapshot) {
+        Some(former) => format!(
+            "vectors of {former} answer; {} for those of {}",
+            waiting(snapshot.pending),
+            core.embedder_name()
+        ),
+        None => format!("{} for a vector", waiting(snapshot.pending)),
+    })
+}
 
 /// Returns the beginning of a notice about passages without a vector.
 fn waiting(passages: usize) -> String {

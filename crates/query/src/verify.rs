@@ -24,6 +24,7 @@ use sidenote_search::predicate::{Content, Evaluator, FileData};
 use sidenote_search::query_parser::{Field, QueryNode, TextUnit};
 use sidenote_search::reader::SearchReader;
 use sidenote_search::relation_answer::RelationAnswer;
+use sidenote_search::stage::{Stage, Trace};
 use sidenote_search::typed_relations::TypedRelations;
 use sidenote_search::{Components, Request, SearchHit, allowed_files, path_filter};
 use sidenote_sets::file_set::FileSet;
@@ -45,6 +46,8 @@ const MOST_UNDECIDED: usize = 64;
 pub struct SearchHits {
     /// The hits, best first.
     pub found: Vec<SearchHit>,
+    /// The number of the first hits from which a search takes its results. There are more only if all were asked for.
+    pub(crate) best: usize,
     /// The answer by relation, if the query asks for one.
     pub(crate) answer: Option<RelationAnswer>,
     /// What could not be decided, as a sentence.
@@ -53,6 +56,15 @@ pub struct SearchHits {
     pub(crate) sifted: Option<Verification>,
     /// Whether some note that was searched has a word of the query, or what replaces one.
     pub(crate) has_words: bool,
+    /// The order after each stage, if it was recorded.
+    pub(crate) trace: Option<Trace>,
+}
+
+impl SearchHits {
+    /// Returns the hits from which a search takes its results.
+    pub(crate) fn best(&self) -> &[SearchHit] {
+        self.found.get(..self.best).unwrap_or(&self.found)
+    }
 }
 
 /// How a condition was verified on the files.
@@ -95,15 +107,22 @@ impl Searches<'_> {
     ) -> Result<SearchHits> {
         let Some(condition) = request.query.and_then(|query| query.condition.as_ref()) else {
             let ranking = rank(&self.core.index, snapshot, request, reader)?;
-            let found = ranking.hits(&self.core.index.catalog(), request.limit)?;
-            let FusedRanking { answer, has_words, .. } = ranking;
-            return Ok(SearchHits { found, answer, has_words, ..SearchHits::default() });
+            let found = ranking.hits(&self.core.index.catalog(), request.most_hits())?;
+            let best = found.len().min(request.limit);
+            let FusedRanking { answer, has_words, trace, .. } = ranking;
+            return Ok(SearchHits { found, best, answer, has_words, trace, ..SearchHits::default() });
         };
         let table = self.core.index.file_table(snapshot)?;
         let scope = self.narrowed(condition, request, snapshot, &table)?;
         let among = Request { among: Some(&scope.bounds.possible), ..request.clone() };
         let ranking = rank(&self.core.index, snapshot, &among, reader)?;
-        self.verify_candidates(condition, &scope, &ranking, &table, request.limit)
+        let mut hits = self.verify_candidates(condition, &scope, &ranking, &table, request.most_hits())?;
+        hits.best = hits.found.len().min(request.limit);
+        hits.trace = ranking.trace;
+        if let Some(trace) = &mut hits.trace {
+            trace.record(Stage::Condition, hits.found.iter().map(|hit| hit.row.id));
+        }
+        Ok(hits)
     }
 
     fn narrowed(
@@ -292,7 +311,7 @@ impl Searches<'_> {
             format!("a regular expression takes too many steps in {files}, such as {first}{rest}")
         });
         let has_words = !found.is_empty();
-        Ok(SearchHits { found, undecided, sifted: Some(sifted), answer: None, has_words })
+        Ok(SearchHits { found, undecided, sifted: Some(sifted), has_words, ..SearchHits::default() })
     }
 
     /// Reads the facts about files that the condition needs from the catalog.

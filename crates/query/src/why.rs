@@ -6,15 +6,15 @@ use sidenote_catalog::FileRow;
 use sidenote_index::Snapshot;
 use sidenote_open_vault::lookup::Lookup;
 use sidenote_open_vault::sync::IndexSync;
-use sidenote_search::fuse::Fusion;
-use sidenote_search::pipeline::rank;
 use sidenote_search::query::Query;
 use sidenote_search::query_parser::QueryNode;
+use sidenote_search::stage::StagePlace;
 use sidenote_search::{Components, Mode, Request, allowed_files};
 
 use crate::Searches;
-use crate::query_reader::QueryReader;
-use crate::search::SearchRequest;
+use crate::extent::Extent;
+use crate::memory_weights::MemoryWeights;
+use crate::search::{Fallback, SearchRequest};
 
 /// A query and a note.
 #[derive(Debug, Clone, Default)]
@@ -56,6 +56,9 @@ pub struct WhyReply {
     /// The conditions of the query, if it has any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
+    /// The stages of the search that found the note or changed its place, each with the place after it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StagePlace>,
     /// The words of the query that the note does not contain in any inflection.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing_words: Vec<String>,
@@ -78,6 +81,9 @@ impl Searches<'_> {
         let stale = !search.no_sync && IndexSync::of(self.core).refresh()? > 0;
         let row = Lookup::of(self.core).find(&request.note)?;
         let mut query = search.parsed(self.core.clock.now())?;
+        if !search.no_sync {
+            self.embed_recent(search.mode, &query)?;
+        }
         let snapshot = self.core.index.snapshot()?;
         query.in_languages_of(&snapshot.bm25)?;
         let limit = search.limit.unwrap_or(self.core.config.search.limit);
@@ -89,6 +95,7 @@ impl Searches<'_> {
             explain: None,
             cosine: None,
             conditions: Vec::new(),
+            stages: Vec::new(),
             missing_words: Vec::new(),
             reasons: Vec::new(),
             restorable: false,
@@ -102,9 +109,9 @@ impl Searches<'_> {
         }
         let is_let_in = self.filters(search, &row, &mut reply)?;
         let holds = self.conditions(&query, &row, &snapshot, &mut reply)?;
-        self.places(search, &query, &row, &snapshot, &mut reply)?;
-        if is_let_in && holds {
-            self.verdict(&query, &row, &mut reply)?;
+        let (searched, is_of_period) = self.places(search, &row, &snapshot, &mut reply)?;
+        if is_let_in && holds && is_of_period {
+            self.verdict(&searched, &row, &mut reply)?;
         }
         Ok(reply)
     }
@@ -130,6 +137,8 @@ impl Searches<'_> {
             reply.reasons.push("it is archived".to_owned());
             reply.restorable = true;
         }
+        let in_tier = |tier| MemoryWeights::of(self.core).files_in_tier(&*self.core.index.snapshot()?, tier);
+        let in_tier = search.tier.map(in_tier).transpose()?;
         let filtered = Request {
             filter: crate::validity::valid_as_of(
                 self.core,
@@ -137,6 +146,7 @@ impl Searches<'_> {
                 search.as_of,
             )?,
             path: search.path.clone(),
+            among: in_tier.as_ref(),
             ..Request::default()
         };
         let allowed = allowed_files(&self.core.index.catalog(), &filtered)?;
@@ -170,52 +180,29 @@ impl Searches<'_> {
         Ok(reply.conditions.iter().all(|condition| condition.holds))
     }
 
-    /// Finds the rank of the note, and the components of its score.
+    /// Finds the rank of the note as a search does, and the components of its score. Returns the query that was searched for,
+    /// and whether the note is of the period that the query names, if it names one.
     fn places(
         &self,
         search: &SearchRequest,
-        query: &Query,
         row: &FileRow,
         snapshot: &Snapshot,
         reply: &mut WhyReply,
-    ) -> Result<()> {
-        let config = &self.core.config.search;
-        let mode = search.mode.map_or_else(|| Mode::parse(&config.mode), Ok)?;
-        let request = Request {
-            query: Some(query),
-            mode,
-            fusion: Fusion::parse(&config.fusion)?,
-            limit: reply.limit,
-            filter: crate::validity::valid_as_of(
-                self.core,
-                crate::search::hide(&search.filter, search.include),
-                search.as_of,
-            )?,
-            path: search.path.clone(),
-            now: Some(self.core.clock.now()).filter(|_| search.as_of.is_none()),
-            relations: search.uses_relations(mode).then_some(&*self.core.state.relation_rules),
-            ..Request::default()
-        };
-        let mut said = Vec::new();
-        let asked = mode;
-        let (mode, vector) = self.vector_for(asked, query, snapshot, &mut said)?;
-        let reader = QueryReader::new(*self, snapshot, query, asked).with_vector(vector.clone());
-        reply.reasons.extend(said.iter().map(ToString::to_string));
-        if query.condition.is_some() {
-            let all = Request {
-                limit: usize::try_from(snapshot.bm25.documents()).unwrap_or(usize::MAX),
-                ..request.clone()
-            };
-            let found = self.found(snapshot, &all, &reader)?.found;
-            reply.rank = found.iter().position(|hit| hit.row.id == row.id).map(|at| at + 1);
-            reply.explain = found.iter().find(|hit| hit.row.id == row.id).map(|hit| hit.components);
-        } else {
-            let ranking = rank(&self.core.index, snapshot, &request, &reader)?;
-            reply.rank = ranking.fused.iter().position(|hit| hit.file == row.id).map(|at| at + 1);
-            reply.explain = ranking.fused.iter().find(|hit| hit.file == row.id).map(|hit| hit.components);
+    ) -> Result<(Query, bool)> {
+        // The condition itself is explained, and not the words that a search takes where no note meets it.
+        let search = SearchRequest { fallback: Fallback::Never, ..search.clone() };
+        let ranked = self.ranked(&search, snapshot, Extent::All)?;
+        reply.reasons.extend(ranked.notes.iter().map(ToString::to_string));
+        let found = &ranked.hits.found;
+        reply.rank = found.iter().position(|hit| hit.row.id == row.id).map(|at| at + 1);
+        reply.explain = found.iter().find(|hit| hit.row.id == row.id).map(|hit| hit.components);
+        reply.stages = ranked.hits.trace.map_or_else(Vec::new, |trace| trace.places_of(row.id));
+        let is_of_period = ranked.period.is_none_or(|period| period.files.contains(row.id));
+        if !is_of_period {
+            reply.reasons.push("it states no date in the period that the query names".to_owned());
         }
         let keys = self.core.index.catalog().passages().of(row.id)?;
-        if let Some(vector) = vector.filter(|_| mode != Mode::Bm25) {
+        if let Some(vector) = ranked.vector.filter(|_| ranked.mode != Mode::Bm25) {
             let near = snapshot.vectors.compare(&vector, &keys)?;
             reply.cosine = near.iter().map(|near| near.similarity).max_by(f32::total_cmp);
             let waiting = keys.iter().filter(|key| !snapshot.vectors.contains(**key)).count();
@@ -226,17 +213,17 @@ impl Searches<'_> {
             }
         }
         let only = [row.id].into_iter().collect();
-        for word in &query.words {
+        for word in &ranked.query.words {
             let alone = sidenote_bm25::Bm25Query {
                 words: std::slice::from_ref(word),
                 allowed: Some(&only),
                 limit: 1,
             };
             if snapshot.bm25.search(&alone, &sidenote_bm25::Tuning::default())?.is_empty() {
-                reply.missing_words.push(query.as_typed(word).to_owned());
+                reply.missing_words.push(ranked.query.as_typed(word).to_owned());
             }
         }
-        Ok(())
+        Ok((ranked.query, is_of_period))
     }
 
     /// Returns a sentence about the rank of the note and the size of the page.

@@ -122,6 +122,15 @@ pub struct Request<'a> {
     pub now: Option<Timestamp>,
     /// Whether the order after each stage is recorded.
     pub is_traced: bool,
+    /// Whether all ranked notes are returned, in the order in which `limit` of them would be the first.
+    pub is_whole: bool,
+}
+
+impl Request<'_> {
+    /// Returns the number of notes to return.
+    pub fn most_hits(&self) -> usize {
+        if self.is_whole { usize::MAX } else { self.limit }
+    }
 }
 
 /// The parts of a score. The score is the sum of the fields `from_…`, added in their order here.

@@ -118,10 +118,10 @@ pub fn rank(
     request: &Request<'_>,
     reader: &dyn SearchReader,
 ) -> Result<FusedRanking> {
-    let Some(search) = Search::of(index, snapshot, request, reader)? else {
-        return Ok(FusedRanking::default());
-    };
     let mut trace = request.is_traced.then(Trace::default);
+    let Some(search) = Search::of(index, snapshot, request, reader)? else {
+        return Ok(FusedRanking { trace, ..FusedRanking::default() });
+    };
     let mut hits = search.lists(trace.as_mut())?;
     for (stage, run) in STAGES {
         run(&search, &mut hits)?;

@@ -1,12 +1,12 @@
 //! The stages of a search by name, and a record of the order after each of them.
 
 use std::fmt::{self, Display};
+use std::ops::Range;
 
 use serde::Serialize;
 use sidenote_catalog::FileId;
 
-/// A stage of a search, in the order in which they run. [`Stage::Validity`] runs once more after the reranker and after an
-/// intent, which separate notes from those that supersede them.
+/// A stage of a search, in the order in which they run. [`Stage::Validity`] runs once more after the reranker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
@@ -98,10 +98,10 @@ impl Trace {
         self.changes(place).into_iter().map(|(stage, place)| StagePlace { stage, place }).collect()
     }
 
-    /// Returns the stages that found some of these notes or changed their order, each once.
-    pub fn stages_that_order(&self, files: &[FileId]) -> Vec<Stage> {
+    /// Returns the stages that changed which notes have these places, from 0, or their order, each once.
+    pub fn stages_that_order(&self, places: Range<usize>) -> Vec<Stage> {
         let only = |order: &[FileId]| -> Vec<FileId> {
-            order.iter().copied().filter(|file| files.contains(file)).collect()
+            order.iter().copied().take(places.end).skip(places.start).collect()
         };
         let mut stages: Vec<Stage> = Vec::new();
         for (stage, _) in self.changes(only) {

@@ -99,7 +99,6 @@ pub(super) struct SearchInput {
     created_before: Option<String>,
     updated_after: Option<String>,
     updated_before: Option<String>,
-
     as_of: Option<String>,
     tier: Option<TierInput>,
     #[serde(default)]
@@ -162,6 +161,8 @@ pub(super) struct SearchOutput {
     truncated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stages: Vec<sidenote_search::stage::Stage>,
     /// Notices about what the results lack.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
@@ -398,6 +399,7 @@ pub(super) fn search(store: &Store, input: SearchInput) -> Result<Answer> {
         stale: found.stale,
         pending: found.pending,
         truncated,
+        stages: found.explain.map_or_else(Vec::new, |explain| explain.stages),
         notes: found
             .notes
             .iter()
