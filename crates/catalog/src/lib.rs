@@ -18,6 +18,7 @@ mod relations;
 mod rows;
 mod schema;
 mod tasks;
+mod totals;
 mod writer;
 mod delta_encoding;
 mod dialects;
@@ -260,11 +261,6 @@ impl CatalogReader {
         found
     }
 
-    /// Counts the files of every kind.
-    pub fn files(&self) -> Result<usize> {
-        self.count("SELECT count(*) FROM files")
-    }
-
     /// Visits the indexed content of a folder in the order of paths: its files, and each of its subfolders once,
     /// without their files.
     ///
@@ -460,52 +456,6 @@ impl CatalogReader {
             [limit.map_or(-1, |limit| limit as i64)],
             |row| row.get(0),
         )
-    }
-
-    /// Counts the notes.
-    ///
-    /// # Errors
-    /// Returns `Corrupt` or `Io` if the catalog cannot be read.
-    pub fn note_count(&self) -> Result<usize> {
-        self.count("SELECT count(*) FROM files WHERE kind = 0")
-    }
-
-    /// Returns the number of passages, as it is kept by difference.
-    ///
-    /// # Errors
-    /// Returns `Corrupt` or `Io` if the catalog cannot be read.
-    pub fn passage_count(&self) -> Result<usize> {
-        self.kept(dialects::PASSAGES)
-    }
-
-    fn count(&self, query: &str) -> Result<usize> {
-        let count = self.db.query_row(query, [], |row| row.get::<_, i64>(0)).map_err(sql("read"))?;
-        Ok(usize::try_from(count).unwrap_or(0))
-    }
-
-    /// Returns a number that is kept by difference.
-    fn kept(&self, name: &str) -> Result<usize> {
-        self.meta(name).map(|number| number.and_then(|number| number.try_into().ok()).unwrap_or(0))
-    }
-
-    /// Counts the files by kind, the passages and the links. The unresolved links are looked at one by one.
-    pub fn counts(&self) -> Result<Counts> {
-        let by_kind: HashMap<i64, i64> = self
-            .collect("SELECT kind, count(*) FROM files GROUP BY kind", [], |row| {
-                Ok((row.get(0)?, row.get(1)?))
-            })?
-            .into_iter()
-            .collect();
-        let count = |kind: FileKind| by_kind.get(&kind.code()).copied().unwrap_or(0) as usize;
-        Ok(Counts {
-            notes: count(FileKind::Note),
-            canvases: count(FileKind::Canvas),
-            attachments: count(FileKind::Attachment),
-            excluded: self.count("SELECT count(*) FROM files WHERE excluded")?,
-            passages: self.passage_count()?,
-            links: self.kept(dialects::LINKS)?,
-            unresolved: self.links().count_unresolved()?,
-        })
     }
 }
 

@@ -1,12 +1,12 @@
 //! Tasks in the catalog, so that a list of them opens no file.
 
-use rusqlite::params_from_iter;
 use rusqlite::types::Value;
+use rusqlite::{Connection, params_from_iter};
 use sidenote_base::error::Result;
 use sidenote_markdown::note::Task;
 
 use super::inserts::Inserts;
-use super::{CatalogReader, CatalogWriter, FileId, Filter};
+use super::{CatalogReader, FileId, Filter};
 
 static INTO_TASKS: Inserts<5> = Inserts::new("INSERT INTO tasks VALUES");
 
@@ -23,21 +23,19 @@ pub struct TaskRow {
     pub text: String,
 }
 
-impl CatalogWriter {
-    /// Inserts the tasks of a file, in their order.
-    pub(super) fn put_tasks(&self, file: FileId, tasks: &[Task]) -> Result<()> {
-        let row = |(ord, task): (usize, &Task)| -> [Value; 5] {
-            [
-                file.into(),
-                (ord as i64).into(),
-                (task.line as i64).into(),
-                task.status.to_string().into(),
-                task.text.clone().into(),
-            ]
-        };
-        let rows: Vec<[Value; 5]> = tasks.iter().enumerate().map(row).collect();
-        INTO_TASKS.insert(&self.reader().db, &rows)
-    }
+/// Inserts the tasks of a file, in their order.
+pub(super) fn put_tasks(db: &Connection, file: FileId, tasks: &[Task]) -> Result<()> {
+    let row = |(ord, task): (usize, &Task)| -> [Value; 5] {
+        [
+            file.into(),
+            (ord as i64).into(),
+            (task.line as i64).into(),
+            task.status.to_string().into(),
+            task.text.clone().into(),
+        ]
+    };
+    let rows: Vec<[Value; 5]> = tasks.iter().enumerate().map(row).collect();
+    INTO_TASKS.insert(db, &rows)
 }
 
 impl CatalogReader {

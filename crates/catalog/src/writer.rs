@@ -15,6 +15,7 @@ use crate::inserts::Inserts;
 use crate::links::{LinkpathIds, read_evidence};
 use crate::rows::path_uuid_of;
 use crate::schema::{INDEXES, NAME_ALIAS, NAME_ID, NAME_TITLE, PAGE, SCHEMA, SCHEMA_VERSION};
+use crate::tasks::put_tasks;
 use crate::{
     CACHE, CatalogReader, CreationSource, FileId, FileKind, LAST_ID, Record, Stat, TimeSources, check, sql,
 };
@@ -410,7 +411,7 @@ impl CatalogWriter {
         }
         self.put_links(row.id, &record.links)?;
         self.put_relations(row.id, record)?;
-        self.put_tasks(row.id, &record.tasks)
+        put_tasks(&self.reader.db, row.id, &record.tasks)
     }
 
     pub(super) fn run(&self, statement: &str, values: &[&dyn rusqlite::ToSql]) -> Result<()> {

@@ -44,9 +44,8 @@ impl Index {
             }
         }
         lines.extend(digests.iter().map(|(file, digest)| format!("terms {} {digest:016x}", name(*file))));
-        let counts = catalog.counts()?;
-        lines.push(format!("count links {}", counts.links));
-        lines.push(format!("count passages {}", counts.passages));
+        lines.push(format!("count links {}", catalog.totals().links()?));
+        lines.push(format!("count passages {}", catalog.totals().passages()?));
         let by_dialect = catalog.links().dialect_counts()?;
         let count =
             |dialect: LinkDialect| format!("count {} links {}", dialect.name(), by_dialect.of(dialect));

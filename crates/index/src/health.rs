@@ -151,7 +151,7 @@ impl IndexHealth {
         let vectors = model.map(|(model, earlier)| self.vectors(catalog, model, earlier)).transpose()?;
         Ok(IndexContents {
             generation: catalog.generation()?,
-            counts: catalog.counts()?,
+            counts: catalog.totals().counts()?,
             stale: diff::drift(vault, catalog)?.len(),
             unfinished: catalog.intents()?.len(),
             bytes: folder_size(&self.folder)?,

@@ -8,8 +8,7 @@
 //! let words: Vec<String> = terms("Brücken, getLevel").into_iter().map(|term| term.text).collect();
 //! assert_eq!(words, ["brucken", "getlevel", "get", "level"]);
 //! assert_eq!(CachedStemmer::default().of("bridges"), "bridg");
-//! let text = "das ist nicht die Brücke, die wir gestern gesehen haben";
-//! assert_eq!(detect(text), Language::of_code("de"));
+//! assert_eq!(detect("Мы вчера видели мост через реку"), Language::of_code("ru"));
 //! ```
 
 pub mod ascii;

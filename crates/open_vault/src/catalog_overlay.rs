@@ -239,7 +239,7 @@ impl<'a> View<'a> {
     /// Returns whether, with this number of moved files, looking at all links of the vault is less work than looking
     /// each name up.
     pub fn moves_much(&self, moved: usize) -> Result<bool> {
-        Ok(moved > GROUP && moved.saturating_mul(BULK_SHARE) >= self.catalog().files()?)
+        Ok(moved > GROUP && moved.saturating_mul(BULK_SHARE) >= self.catalog().totals().files()?)
     }
 
     /// Lists the notes and canvases whose text an operation may have to read: those with a link or mention that it can

@@ -276,7 +276,7 @@ impl IndexSync<'_> {
     pub fn totals(&self) -> Result<(usize, usize, usize)> {
         let pending = self.core.index.snapshot()?.pending;
         let catalog = self.core.index.catalog();
-        Ok((catalog.note_count()?, catalog.passage_count()?, pending))
+        Ok((catalog.totals().notes()?, catalog.totals().passages()?, pending))
     }
 
     /// Returns the number of passages without a vector, and that of vectors, without reading the files.
@@ -303,7 +303,7 @@ impl IndexSync<'_> {
         Ok(Status {
             vault: self.core.vault.root().to_owned(),
             index: self.core.index.folder().to_owned(),
-            counts: self.core.index.catalog().counts()?,
+            counts: self.core.index.catalog().totals().counts()?,
             link_dialects,
             commits: self.core.config.git.commit,
             dialect_counts: self.core.index.catalog().links().dialect_counts()?,

@@ -101,7 +101,7 @@ impl Upkeep<'_> {
         draft.copy()?;
         draft.export(|out| self.export(Form::Json, out).map(drop))?;
         let now = self.core.clock.now();
-        let notes = self.core.index.catalog().note_count()?;
+        let notes = self.core.index.catalog().totals().notes()?;
         let name = format!("{PREFIX}{}", now.local().strftime("%Y%m%d_%H%M%S"));
         let lock = self.core.vault.lock(&self.core.vault.records())?;
         let (path, manifest) = draft.end(&lock, &name, now.rfc3339(), notes, self.core.config.backup.keep)?;
@@ -136,7 +136,7 @@ impl Upkeep<'_> {
         let is_due = match last {
             None => true,
             Some(last) => {
-                let notes = self.core.index.catalog().note_count()?;
+                let notes = self.core.index.catalog().totals().notes()?;
                 let before = last.more.get("count").and_then(Value::as_u64).unwrap_or(0);
                 let before = usize::try_from(before).unwrap_or(usize::MAX);
                 // A time in the future was written with a wrong clock.
