@@ -1,6 +1,6 @@
 //! Tests which problems of a vault `check` reports.
 
-use sidenote::store::{CheckRequest, PROBLEM_CODES};
+use sidenote::store::{Baseline, CheckRequest, PROBLEM_CODES};
 
 use crate::support::{TestVault, repository, stdout};
 
@@ -72,6 +72,8 @@ fn a_check_of_one_code_finds_what_a_check_of_all_codes_finds() {
         ("twin.md", &format!("{TEXT} indeed")),
         ("c#d.md", "[[a]]\n<<<<<<< HEAD\none\n=======\ntwo\n>>>>>>> other\n"),
         ("folder/e.md", "[self](e.md) [[folder/e]]\n"),
+        ("linked.md", "[[gone]]\n"),
+        ("linking.md", "[[linked]] [[a#No]]\n"),
         (
             "f.canvas",
             r#"{"nodes":[{"id":"1","type":"file","file":"dead.md","x":0,"y":0,"width":1,"height":1}],"edges":[]}"#,
@@ -96,11 +98,28 @@ fn a_check_of_one_code_finds_what_a_check_of_all_codes_finds() {
         assert_eq!(found.iter().collect::<Vec<_>>(), wanted);
         (all.len(), wanted.len())
     };
-    assert_eq!(compare(), (16, 11));
+    assert_eq!(compare(), (18, 12));
     // The index does not have the change yet, so the files tell.
     vault.write("b.md", "[[another]]\n");
     vault.write("new.md", "");
-    assert_eq!(compare(), (19, 13));
+    assert_eq!(compare(), (21, 14));
+    store.index().refresh().unwrap();
+    assert_eq!(compare(), (20, 14));
+    drop(store);
+    // The index was made under other settings.
+    vault.write(".obsidian/app.json", r#"{"userIgnoreFilters": ["folder/"]}"#);
+    let store = vault.store();
+    let only = |codes: &[&str], baseline: Option<Baseline>| {
+        let codes = Some(codes.iter().map(|code| (*code).to_owned()).collect());
+        store.upkeep().check_with(&CheckRequest { codes, baseline, ..CheckRequest::default() }).unwrap()
+    };
+    let orphans = only(&["orphan"], None).problems;
+    assert!(orphans.iter().all(|problem| !problem.path.starts_with("folder/")), "{orphans:?}");
+    // A baseline is compared with the problems of all codes.
+    let all = store.upkeep().check(false).unwrap();
+    let known = Baseline::of(&all.problems);
+    let compared = only(&["broken-link"], Some(known)).baseline.unwrap();
+    assert_eq!((compared.known, compared.fixed), (all.problems.len(), 0));
 }
 
 #[test]

@@ -103,6 +103,16 @@ impl PathQueries<'_> {
         self.0.collect("SELECT path, id FROM files", [], |row| Ok((read_path(row, 0)?, row.get(1)?)))
     }
 
+    /// Lists the notes and canvases, each with whether the settings exclude it and whether the index could read it.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the catalog cannot be read.
+    pub fn read_states(&self) -> Result<Vec<(NotePath, bool, bool)>> {
+        self.0.collect("SELECT path, excluded, hash IS NOT NULL FROM files WHERE kind < 2", [], |row| {
+            Ok((read_path(row, 0)?, row.get(1)?, row.get(2)?))
+        })
+    }
+
     /// Sorts files by path. Missing files are omitted. If there are many files, the result contains all files of the
     /// vault.
     pub fn sorted_by_path(&self, files: &[FileId]) -> Result<Vec<FileId>> {

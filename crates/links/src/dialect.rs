@@ -145,6 +145,12 @@ impl LinkDialects {
         &self.units
     }
 
+    /// Returns whether links have the same targets under other dialects, which can have different reasons.
+    pub fn has_same_rules(&self, other: &Self) -> bool {
+        let rules = |unit: &DialectUnit| DialectUnit { reason: String::new(), marker: None, ..unit.clone() };
+        self.units.iter().map(rules).eq(other.units.iter().map(rules))
+    }
+
     /// Returns the unit that a file belongs to.
     pub fn unit_of(&self, path: &NotePath) -> &DialectUnit {
         self.units.iter().find(|unit| holds(&unit.folder, path.as_str())).unwrap_or_else(|| self.vault())

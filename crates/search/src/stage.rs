@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde::Serialize;
 use sidenote_catalog::FileId;
 
-/// A stage of a search, in the order in which they run. [`Stage::Validity`] runs once more after the reranker.
+/// A stage of a search, in the order in which they run. `validity` runs once more after the reranker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {

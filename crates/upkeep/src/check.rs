@@ -1,7 +1,7 @@
 //! Checks a vault for broken links, ambiguous names, invalid frontmatter, conflict markers of git, and duplicates.
 //!
-//! Reads every note once, in parallel, and keeps of each only what the checks need. Needs no index and changes no note. With an
-//! index, only the notes are read that can have a problem of the wanted codes.
+//! Reads every note once, in parallel, and keeps of each only what the checks need. Needs no index and changes no note. Where the
+//! index is current and names and links alone decide the wanted codes, only the notes are read that can have such a problem.
 
 pub mod baseline;
 pub mod codes;
@@ -37,7 +37,7 @@ use sidenote_vault::undo_log::UndoLog;
 use crate::Upkeep;
 use crate::check::across_notes::{duplicate_ids, name_clashes, near_duplicates, orphans};
 use crate::check::baseline::{Baseline, BaselineCounts};
-use crate::check::candidates::candidates;
+use crate::check::candidates::Candidates;
 use crate::check::files::CheckedFiles;
 use crate::check::git_files::{CheckedRepository, VaultChanges};
 use crate::check::note::{CheckedNote, LinkNames, PartLink, check_note};
@@ -65,8 +65,13 @@ pub struct CheckRequest {
 
 impl CheckRequest {
     /// Returns whether problems of a code are reported.
-    fn wants(&self, code: &str) -> bool {
+    fn reports(&self, code: &str) -> bool {
         self.codes.as_ref().is_none_or(|codes| codes.iter().any(|wanted| wanted == code))
+    }
+
+    /// Returns whether problems of a code are looked for. A baseline is compared with those of all codes.
+    fn wants(&self, code: &str) -> bool {
+        self.baseline.is_some() || self.reports(code)
     }
 }
 
@@ -77,7 +82,7 @@ pub struct CheckReply {
     pub notes: usize,
     /// The number of canvases that were checked.
     pub canvases: usize,
-    /// Problems by code.
+    /// Problems by code, of the codes that were asked for.
     pub counts: BTreeMap<&'static str, usize>,
     /// The problems, by path and line.
     pub problems: Vec<Problem>,
@@ -157,10 +162,9 @@ fn check_files(
         }
         _ => None,
     };
-    // A baseline is compared with all problems.
     let indexed = indexed.filter(|_| !needs_git && request.baseline.is_none());
     let only = match (indexed, &request.codes) {
-        (Some(catalog), Some(codes)) => candidates(catalog, codes, files.paths())?,
+        (Some(catalog), Some(codes)) => Candidates::of(catalog, vault, codes, files.paths(), known)?,
         _ => None,
     };
     VaultCheck { vault, request, rules, changes, known, only }.run(&files, found)
@@ -176,7 +180,7 @@ struct VaultCheck<'a> {
     /// The link dialect that the index found by the links.
     known: Option<DialectChoice>,
     /// The notes that can have a problem; all if not given.
-    only: Option<HashSet<NotePath>>,
+    only: Option<Candidates>,
 }
 
 impl VaultCheck<'_> {
@@ -193,7 +197,7 @@ impl VaultCheck<'_> {
         let is_there = |path: &str| files.has_file(path);
         let baseline =
             self.request.baseline.as_ref().map(|baseline| baseline.remove_known(&mut problems, is_there));
-        problems.retain(|problem| self.request.wants(problem.code) && self.is_reported(problem));
+        problems.retain(|problem| self.request.reports(problem.code) && self.is_reported(problem));
         let mut counts = BTreeMap::new();
         for problem in &problems {
             *counts.entry(problem.code).or_default() += 1;
@@ -216,7 +220,8 @@ impl VaultCheck<'_> {
             None => None,
         };
         let names = LinkNames { present: &names, former: former.as_ref() };
-        let can_have_problem = |path: &&NotePath| self.only.as_ref().is_none_or(|only| only.contains(*path));
+        let can_have_problem =
+            |path: &&NotePath| self.only.as_ref().is_none_or(|only| only.read.contains(*path));
         let read: Vec<&NotePath> = files
             .paths()
             .iter()
@@ -270,8 +275,13 @@ impl VaultCheck<'_> {
         };
         problems.extend(copies.iter().map(of_copy));
         let targets: HashSet<&NotePath> = checked.iter().flat_map(|checked| &checked.targets).collect();
+        // Notes that were not read have links, too.
+        let may_be_orphan =
+            |path: &NotePath| self.only.as_ref().is_none_or(|only| only.orphans.contains(path));
         problems.extend(orphans(
-            of_visible().map(|(path, checked)| (path, !checked.targets.is_empty())),
+            of_visible()
+                .filter(|(path, _)| may_be_orphan(path))
+                .map(|(path, checked)| (path, !checked.targets.is_empty())),
             &targets,
         ));
         let ignored: HashMap<&str, &[&str]> = read

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use sidenote_base::error::Result;
-use sidenote_links::dialect::{DialectUnit, LinkDialect, LinkDialects};
+use sidenote_links::dialect::{LinkDialect, LinkDialects};
 use sidenote_links::dialect_evidence::DialectCounts;
 use sidenote_markdown::path::{NotePath, key};
 use sidenote_vault::link_dialects::{DialectRules, is_marker, marker_names};
@@ -79,11 +79,11 @@ impl Writer {
         // In an empty index, the targets were found by the dialects that were decided before the links were known.
         let mut found_by = if starts_empty { (*dialects.now).clone() } else { dialects.before.clone() };
         // The links of changed files were found by the dialects that were decided before.
-        let mut is_mixed = !has_same_rules(&found_by, &dialects.now);
+        let mut is_mixed = !found_by.has_same_rules(&dialects.now);
         loop {
             let now =
                 rules.decide(&dialects.markers, || Ok(counts.choose(settled, rules.is_in_repository())))?;
-            let is_same = has_same_rules(&found_by, &now) && !std::mem::take(&mut is_mixed);
+            let is_same = found_by.has_same_rules(&now) && !std::mem::take(&mut is_mixed);
             found_by = now;
             if is_same {
                 break;
@@ -116,10 +116,4 @@ impl Writer {
 /// the assumption, so that a rebuilt index has the same one.
 fn settled(dialects: &LinkDialects) -> Option<LinkDialect> {
     dialects.chosen_by_links().filter(|choice| !choice.is_assumed).map(|choice| choice.dialect)
-}
-
-/// Returns whether links have the same targets under two tables of dialects, which can have different reasons.
-fn has_same_rules(one: &LinkDialects, other: &LinkDialects) -> bool {
-    let rules = |unit: &DialectUnit| DialectUnit { reason: String::new(), marker: None, ..unit.clone() };
-    one.units().iter().map(rules).eq(other.units().iter().map(rules))
 }

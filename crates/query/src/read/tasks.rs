@@ -1,5 +1,7 @@
 //! Lists the tasks of a note or of the vault.
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 use sidenote_base::error::Result;
 use sidenote_catalog::{Filter, TaskRow};
@@ -68,9 +70,8 @@ impl Reads<'_> {
                 } else {
                     let mut changed = self.core.index.catalog().select(&filter)?;
                     changed.retain(|file| unindexed.covers(&file.path));
-                    let is_changed =
-                        |row: &TaskRow| changed.iter().any(|file| *file.path.as_str() == row.path);
-                    rows.retain(|row| !is_changed(row));
+                    let differing: HashSet<&str> = changed.iter().map(|file| file.path.as_str()).collect();
+                    rows.retain(|row| !differing.contains(row.path.as_str()));
                     changed.retain(|file| !unindexed.is_gone(&file.path));
                     let read = changed.iter().flat_map(|file| self.tasks_in_file(&file.path));
                     let mut all: Vec<TaskItem> = rows.into_iter().map(TaskItem::of).chain(read).collect();
