@@ -263,17 +263,7 @@ impl VaultCheck<'_> {
         if self.request.wants("near-duplicate") {
             problems.extend(near_duplicates(&sketches));
         }
-        // A note that cannot be read is a problem of its own.
-        let copies = match self.request.wants("conflict-copy") {
-            true => {
-                ConflictCopies::of(visible.iter().copied(), |path| files.read(path).ok().flatten()).find()
-            }
-            false => Vec::new(),
-        };
-        let of_copy = |copy: &ConflictCopy| {
-            Problem::of_file(&copy.copy, "conflict-copy", copy.describe()).related_to([copy.note.clone()])
-        };
-        problems.extend(copies.iter().map(of_copy));
+        problems.extend(self.conflict_copies(files, visible));
         let targets: HashSet<&NotePath> = checked.iter().flat_map(|checked| &checked.targets).collect();
         // Notes that were not read have links, too.
         let may_be_orphan =
@@ -294,6 +284,20 @@ impl VaultCheck<'_> {
             ignored.get(problem.path.as_str()).is_none_or(|codes| !codes.contains(&problem.code))
         });
         Ok(problems)
+    }
+
+    /// Finds the second versions of notes that a synchronisation program left.
+    fn conflict_copies(&self, files: &CheckedFiles<'_>, visible: &[&NotePath]) -> Vec<Problem> {
+        if !self.request.wants("conflict-copy") {
+            return Vec::new();
+        }
+        // A note that cannot be read is a problem of its own.
+        let copies =
+            ConflictCopies::of(visible.iter().copied(), |path| files.read(path).ok().flatten()).find();
+        let of_copy = |copy: &ConflictCopy| {
+            Problem::of_file(&copy.copy, "conflict-copy", copy.describe()).related_to([copy.note.clone()])
+        };
+        copies.iter().map(of_copy).collect()
     }
 
     /// Finds invalid lines of the journal, and before-images that cannot be read.
