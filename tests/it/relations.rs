@@ -418,6 +418,18 @@ fn a_type_keeps_what_a_setting_does_not_name() {
     assert_eq!(found(&vault.store(), "rel:worked_at:[[Acme]]"), "People/Tom Ray.md");
     settings("[relations.worked_at]\nforward = [\"quit\", \"-used to work at\"]\n");
     assert_eq!(found(&vault.store(), "rel:worked_at:[[Acme]]"), "");
+    // The last change counts, and upper case is no other phrase.
+    settings("[relations.worked_at]\nforward = [\"-Used to work at\", \"used to work at\"]\n");
+    assert_eq!(found(&vault.store(), "rel:worked_at:[[Acme]]"), "People/Tom Ray.md");
+    settings("[relations.worked_at]\nforward = [\"-use to work\"]\n");
+    let refused = stderr(&vault.run(&["search", "rel:likes"]));
+    assert!(
+        refused.contains("relations.worked_at.forward takes out \"use to work\", which is not in the list"),
+        "{refused}"
+    );
+    settings("[relations.worked_at]\nforward = \"left\"\n");
+    let refused = stderr(&vault.run(&["search", "rel:likes"]));
+    assert!(refused.contains("relations.worked_at is not valid"), "{refused}");
     settings("[relations.likes]\nforward = [\"likes\"]\nshared = \"likes\"\n");
     let refused = stderr(&vault.run(&["search", "rel:likes"]));
     assert!(

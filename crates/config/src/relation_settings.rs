@@ -42,28 +42,36 @@ pub struct RelationConfig {
     pub shared: String,
 }
 
-/// Returns the built-in types with what the settings add to them.
+/// Returns the built-in types with what the settings add to them and take out.
 pub(super) fn with_built_in(settings: &BTreeMap<String, Table>) -> Result<BTreeMap<String, RelationConfig>> {
-    let unfit = |error| Error::invalid("the settings do not fit together").with_source(error);
-    let mut types: Table = toml::from_str(BUILT_IN).map_err(unfit)?;
+    let unfit = |error| Error::internal("the built-in relations cannot be read").with_source(error);
+    let mut types: BTreeMap<String, Table> = toml::from_str(BUILT_IN).map_err(unfit)?;
     for (name, setting) in settings {
-        let known = types.entry(name).or_insert_with(|| Value::Table(Table::new()));
-        if let Value::Table(known) = known {
-            add(known, setting);
-            known.iter_mut().for_each(|(_, value)| take_out(value));
+        let known = types.entry(name.clone()).or_default();
+        for (field, value) in setting {
+            let built_in = known.remove(field).unwrap_or_else(|| Value::Array(Vec::new()));
+            let changed = match (built_in, value) {
+                (Value::Array(mut list), Value::Array(changes)) => {
+                    change(&mut list, changes).map_err(|text| not_there(name, field, text))?;
+                    Value::Array(list)
+                }
+                _ => value.clone(),
+            };
+            known.insert(field.clone(), changed);
         }
     }
-    checked(types.try_into().map_err(unfit)?)
+    let read = |(name, fields): (String, Table)| match fields.try_into() {
+        Ok(kind) => Ok((name, kind)),
+        Err(error) => Err(Error::invalid(format!("relations.{name} is not valid")).with_source(error)),
+    };
+    checked(types.into_iter().map(read).collect::<Result<_>>()?)
 }
 
-/// Adds the fields of a type to those of a lower layer: a list is added to, anything else is replaced.
+/// Adds the fields of a type to those of a lower layer. A list goes on with the changes of this layer; anything else is replaced.
 pub(super) fn add(known: &mut Table, setting: &Table) {
     for (field, value) in setting {
         match (known.get_mut(field), value) {
-            (Some(Value::Array(list)), Value::Array(more)) => {
-                let new: Vec<Value> = more.iter().filter(|one| !list.contains(one)).cloned().collect();
-                list.extend(new);
-            }
+            (Some(Value::Array(changes)), Value::Array(more)) => changes.extend(more.iter().cloned()),
             _ => {
                 known.insert(field.clone(), value.clone());
             }
@@ -71,15 +79,29 @@ pub(super) fn add(known: &mut Table, setting: &Table) {
     }
 }
 
-/// Takes out of a list what it names with a sign.
-fn take_out(value: &mut Value) {
-    let Value::Array(list) = value else { return };
-    let (out, mut kept): (Vec<Value>, Vec<Value>) =
-        list.drain(..).partition(|one| one.as_str().is_some_and(|text| text.starts_with(WITHOUT)));
-    kept.retain(|one| {
-        !out.iter().any(|other| other.as_str().and_then(|text| text.strip_prefix(WITHOUT)) == one.as_str())
-    });
-    *list = kept;
+/// Makes the changes of the settings to a list, in their order: an entry is added, and one behind the sign is taken out.
+///
+/// # Errors
+/// What is to be taken out and is not in the list.
+fn change<'a>(list: &mut Vec<Value>, changes: &'a [Value]) -> std::result::Result<(), &'a str> {
+    for change in changes {
+        match change.as_str().and_then(|text| text.strip_prefix(WITHOUT)) {
+            Some(out) => {
+                let wanted = out.trim().to_lowercase();
+                let is_wanted = |one: &Value| one.as_str().is_some_and(|text| text.to_lowercase() == wanted);
+                let at = list.iter().position(is_wanted).ok_or(out)?;
+                list.remove(at);
+            }
+            None if list.contains(change) => {}
+            None => list.push(change.clone()),
+        }
+    }
+    Ok(())
+}
+
+fn not_there(name: &str, field: &str, text: &str) -> Error {
+    Error::invalid(format!("relations.{name}.{field} takes out {text:?}, which is not in the list"))
+        .with_hint("the built-in lists are in crates/config/languages/relations.toml of the source")
 }
 
 /// Refuses types whose names or phrases cannot be found in a text.

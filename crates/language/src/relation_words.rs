@@ -1,15 +1,21 @@
 //! The words by which sentences and questions about relations are read. They are data
 //! (`crates/language/languages/relation_words.toml`).
 
-use std::collections::HashSet;
 use std::sync::LazyLock;
 
+use hashbrown::HashSet;
 use serde::Deserialize;
 
 /// A list of words in lower case.
 #[derive(Debug, Default, Deserialize)]
-#[serde(transparent)]
+#[serde(from = "Vec<String>")]
 pub struct Words(HashSet<String>);
+
+impl From<Vec<String>> for Words {
+    fn from(words: Vec<String>) -> Self {
+        Self(words.into_iter().collect())
+    }
+}
 
 impl Words {
     /// Returns whether a word is in the list.
