@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use hashbrown::HashMap;
 use rusqlite::types::Value;
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{OptionalExtension, Row, params, params_from_iter};
 use sidenote_base::error::Result;
 use sidenote_links::dialect::{DialectUnit, LinkDialects};
 use sidenote_links::dialect_evidence::LinkEvidence;
@@ -138,16 +138,16 @@ pub struct LinkTexts {
     pub files: Vec<(NotePath, Vec<usize>)>,
 }
 
-/// Tells which links without a target are unresolved. The others lead to a folder or beyond the files of the vault, or stand
+/// The unresolved ones of the links without a target. The others lead to a folder or beyond the files of the vault, or stand
 /// for a name that is filled in later.
-struct DeadLinks<'a> {
+struct UnresolvedLinks<'a> {
     catalog: &'a CatalogReader,
     dialects: LinkDialects,
-    /// Whether there is a folder. Many links name few folders.
+    /// Whether each folder exists that was asked for. Many links name few folders.
     folders: RefCell<HashMap<String, bool>>,
 }
 
-impl<'a> DeadLinks<'a> {
+impl<'a> UnresolvedLinks<'a> {
     fn new(catalog: &'a CatalogReader) -> Result<Self> {
         Ok(Self { catalog, dialects: catalog.links().dialects()?, folders: RefCell::default() })
     }
@@ -159,17 +159,17 @@ impl<'a> DeadLinks<'a> {
     }
 
     /// Returns whether a link without a target is unresolved in a file.
-    fn is_dead(&self, linkpath: &str, syntax: LinkSyntax, source: &NotePath) -> Result<bool> {
+    fn contain(&self, linkpath: &str, syntax: LinkSyntax, source: &NotePath) -> Result<bool> {
         if is_placeholder(linkpath) {
             return Ok(false);
         }
         match syntax {
-            LinkSyntax::Markdown => self.is_dead_in(self.dialects.unit_of(source), linkpath, source),
+            LinkSyntax::Markdown => self.contain_in(self.dialects.unit_of(source), linkpath, source),
             _ => Ok(true),
         }
     }
 
-    fn is_dead_in(&self, unit: &DialectUnit, linkpath: &str, source: &NotePath) -> Result<bool> {
+    fn contain_in(&self, unit: &DialectUnit, linkpath: &str, source: &NotePath) -> Result<bool> {
         let has_folder = |folder: &str| {
             if let Some(is_there) = self.folders.borrow().get(folder) {
                 return Ok(*is_there);
@@ -311,27 +311,35 @@ impl LinkQueries<'_> {
 
     /// Lists the unresolved links of visible files, or of some of these, ordered by link text.
     pub fn unresolved(&self, files: Option<&[FileId]>) -> Result<Vec<LinkRow>> {
-        let among = files.map_or_else(String::new, |files| format!("AND l.source IN {}", id_list(files)));
-        let broken =
-            self.without_target(&format!("{among} AND NOT f.excluded ORDER BY lower(p.linkpath), f.path"))?;
+        let among = files.map_or_else(String::new, |_| format!("AND l.source IN {IDS} "));
+        let rest = format!("{among}AND NOT f.excluded ORDER BY lower(p.linkpath), f.path");
+        let unresolved = UnresolvedLinks::new(self.0)?;
+        let mut broken = Vec::new();
+        let groups =
+            self.groups(&format!("WHERE l.target IS NULL {rest}"), params_from_iter(files.map(id_list)))?;
+        for (source, path, links) in groups {
+            if unresolved.contain(&links.linkpath, links.syntax, &path)? {
+                broken.push((source, links));
+            }
+        }
         Ok(broken.into_iter().flat_map(|(source, links)| links.rows(source)).collect())
     }
 
     /// Lists the paths of the files with a link without a target that leads above its folder, and so perhaps out of the vault.
     pub fn sources_of_links_above(&self) -> Result<Vec<NotePath>> {
-        let groups = self.groups("WHERE l.target IS NULL AND p.linkpath LIKE '../%'")?;
+        let groups = self.groups("WHERE l.target IS NULL AND p.linkpath LIKE '../%'", [])?;
         Ok(groups.into_iter().map(|(_, path, _)| path).collect())
     }
 
     /// Lists the paths of the files with a link that leads to a file by the rules of some dialects, and not of all.
     pub fn sources_by_some_dialects(&self) -> Result<Vec<NotePath>> {
-        let groups = self.groups("WHERE l.target IS NOT NULL AND (l.evidence & 15) BETWEEN 1 AND 14")?;
+        let groups = self.groups("WHERE l.target IS NOT NULL AND (l.evidence & 15) BETWEEN 1 AND 14", [])?;
         Ok(groups.into_iter().map(|(_, path, _)| path).collect())
     }
 
     /// Counts the unresolved links of all files.
     pub(super) fn count_unresolved(&self) -> Result<usize> {
-        let judge = DeadLinks::new(self.0)?;
+        let unresolved = UnresolvedLinks::new(self.0)?;
         let db = &self.0.db;
         let read =
             "SELECT linkpath, source, count FROM links WHERE target IS NULL AND count > 0 ORDER BY linkpath";
@@ -341,7 +349,7 @@ impl LinkQueries<'_> {
         let mut path_of = db.prepare_cached("SELECT path FROM files WHERE id = ?1").map_err(sql("read"))?;
         let mut rows = select.query([]).map_err(sql("read"))?;
         let mut count = 0;
-        // The text of the last link, and whether such a link is dead wherever it stands, if that is known.
+        // The text of the last link, and whether such a link is unresolved wherever it stands, if that is known.
         let mut last: Option<(i64, String, LinkSyntax, Option<bool>)> = None;
         while let Some(row) = rows.next().map_err(sql("read"))? {
             let id: i64 = row.get(0).map_err(sql("read"))?;
@@ -350,46 +358,38 @@ impl LinkQueries<'_> {
                 last = Some(text_of.query_row([id], read).map_err(sql("read"))?);
             }
             let Some((_, text, syntax, known)) = &mut last else { continue };
-            let is_dead = match known {
-                Some(is_dead) => *is_dead,
+            let is_unresolved = match known {
+                Some(is_unresolved) => *is_unresolved,
                 None => {
                     let source: FileId = row.get(1).map_err(sql("read"))?;
                     let path = path_of.query_row([source], |row| read_path(row, 0)).map_err(sql("read"))?;
-                    let is_dead = judge.is_dead(text, *syntax, &path)?;
-                    *known = Some(is_dead).filter(|_| !judge.depends_on_source(text, *syntax));
-                    is_dead
+                    let is_unresolved = unresolved.contain(text, *syntax, &path)?;
+                    *known = Some(is_unresolved).filter(|_| !unresolved.depends_on_source(text, *syntax));
+                    is_unresolved
                 }
             };
-            if is_dead {
+            if is_unresolved {
                 count += usize::try_from(row.get::<_, i64>(2).map_err(sql("read"))?).unwrap_or(0);
             }
         }
         Ok(count)
     }
 
-    /// Lists groups of unresolved links with the id of their source. `rest` is the end of the query.
-    fn without_target(&self, rest: &str) -> Result<Vec<(FileId, LinkGroup)>> {
-        let judge = DeadLinks::new(self.0)?;
-        let mut broken = Vec::new();
-        for (source, path, links) in self.groups(&format!("WHERE l.target IS NULL {rest}"))? {
-            if judge.is_dead(&links.linkpath, links.syntax, &path)? {
-                broken.push((source, links));
-            }
-        }
-        Ok(broken)
-    }
-
     /// Lists all groups of links with the id and path of their source.
     pub fn all(&self) -> Result<Vec<(FileId, NotePath, LinkGroup)>> {
-        self.groups("")
+        self.groups("", [])
     }
 
     /// Lists groups of links with the id and path of their source. `rest` is the end of the query.
-    fn groups(&self, rest: &str) -> Result<Vec<(FileId, NotePath, LinkGroup)>> {
+    fn groups(
+        &self,
+        rest: &str,
+        values: impl rusqlite::Params,
+    ) -> Result<Vec<(FileId, NotePath, LinkGroup)>> {
         let query = format!(
             "SELECT {COLUMNS}, f.path FROM links l JOIN linkpaths p ON p.id = l.linkpath JOIN files f ON f.id = l.source {rest}"
         );
-        self.0.collect(&query, [], |row| Ok((row.get(0)?, read_path(row, WIDTH)?, read_group(row)?)))
+        self.0.collect(&query, values, |row| Ok((row.get(0)?, read_path(row, WIDTH)?, read_group(row)?)))
     }
 
     /// Visits the links between visible files: the source, the target, and the roles of the links between the two; with `files`,
@@ -404,16 +404,17 @@ impl LinkQueries<'_> {
     ) -> Result<()> {
         let edges = "SELECT l.source, l.target, l.places FROM links l JOIN files f ON f.id = l.source
             JOIN files t ON t.id = l.target WHERE l.count > 0 AND NOT f.excluded AND NOT t.excluded";
-        let query = match files.map(id_list) {
+        let query = match files {
             None => edges.to_owned(),
-            Some(ids) => {
+            Some(_) => {
                 format!(
-                    "{edges} AND l.source IN {ids} UNION ALL {edges} AND l.target IN {ids} AND l.source NOT IN {ids}"
+                    "{edges} AND l.source IN {IDS} UNION ALL {edges} AND l.target IN {IDS} AND l.source NOT IN {IDS}"
                 )
             }
         };
-        let mut statement = self.0.db.prepare(&query).map_err(sql("read"))?;
-        let mut rows = statement.query([]).map_err(sql("read"))?;
+        let ids = files.map(id_list);
+        let mut statement = self.0.db.prepare_cached(&query).map_err(sql("read"))?;
+        let mut rows = statement.query(params_from_iter(ids)).map_err(sql("read"))?;
         while let Some(row) = rows.next().map_err(sql("read"))? {
             let (source, target) = (row.get(0).map_err(sql("read"))?, row.get(1).map_err(sql("read"))?);
             let packed = row.get_ref(2).and_then(|value| Ok(value.as_blob()?)).map_err(sql("read"))?;
@@ -450,9 +451,12 @@ impl LinkQueries<'_> {
     }
 }
 
-/// Returns the ids as a table of one query, which has no limit as the number of parameters has.
+/// The files of a query, which [`id_list`] gives as its first parameter. A list of parameters has a limit.
+pub(super) const IDS: &str = "(SELECT value FROM json_each(?1))";
+
+/// Returns ids as the parameter of [`IDS`].
 pub(super) fn id_list(files: &[FileId]) -> String {
-    format!("(SELECT value FROM json_each('{}'))", serde_json::json!(files))
+    serde_json::json!(files).to_string()
 }
 
 fn read_group(row: &Row<'_>) -> rusqlite::Result<LinkGroup> {

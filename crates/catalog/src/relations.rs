@@ -8,7 +8,7 @@ use sidenote_config::note_kinds::{KIND_PROPERTIES, linked_kind};
 use sidenote_markdown::span::Span;
 
 use super::inserts::Inserts;
-use super::links::id_list;
+use super::links::{IDS, id_list};
 use super::{CatalogReader, CatalogWriter, FileId, LinkGroup, Record};
 
 /// The name in `meta` of the fingerprint of the rules by which the relations were found.
@@ -91,16 +91,15 @@ impl<'a> RelationQueries<'a> {
     /// # Errors
     /// Returns `Corrupt` or `Io` if the catalog cannot be read.
     pub fn of(&self, files: &[FileId]) -> Result<Vec<RelationRow>> {
-        let ids = id_list(files);
         let query = format!(
             "{RELATIONS} JOIN files f ON f.id = r.source
-             WHERE r.source IN (SELECT source FROM links WHERE target IN {ids} UNION SELECT value FROM {ids})
-             AND (o.target IN {ids} OR s.target IN {ids} OR (r.subject = 0 AND r.source IN {ids}))
+             WHERE r.source IN (SELECT source FROM links WHERE target IN {IDS} UNION SELECT value FROM {IDS})
+             AND (o.target IN {IDS} OR s.target IN {IDS} OR (r.subject = 0 AND r.source IN {IDS}))
              AND o.target IS NOT NULL AND (r.subject = 0 OR s.target IS NOT NULL)
              AND NOT f.excluded AND f.put_away = 0
              ORDER BY f.path, r.start, r.line, r.type, o.target"
         );
-        self.0.collect(&query, [], read_relation)
+        self.0.collect(&query, [id_list(files)], read_relation)
     }
 
     /// Lists the kinds that a note states by links in its properties, as [`note_kinds`](sidenote_config::note_kinds::note_kinds)
