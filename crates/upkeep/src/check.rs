@@ -125,8 +125,8 @@ impl Upkeep<'_> {
             false => core.index.catalog().links().dialects()?.chosen_by_links(),
         };
         let catalog = (is_in_step && !is_new).then(|| core.index.catalog());
-        let indexed = catalog.as_deref();
-        let reply = check_files(&core.vault, &core.config, request, of_index, (known, indexed))?;
+        let indexed = IndexState { dialect: known, current: catalog.as_deref() };
+        let reply = check_files(&core.vault, &core.config, request, of_index, indexed)?;
         Ok(CheckReply { behind, fixed: is_in_step, ..reply })
     }
 }
@@ -137,17 +137,25 @@ impl Upkeep<'_> {
 /// Those of [`Upkeep::check_with`].
 #[tracing::instrument(skip_all)]
 pub fn check_without_index(vault: &Vault, config: &Config, request: &CheckRequest) -> Result<CheckReply> {
-    check_files(vault, config, request, Vec::new(), (None, None))
+    check_files(vault, config, request, Vec::new(), IndexState::default())
 }
 
-/// Checks the files that the request means, and adds problems that were found elsewhere. `known` is the link dialect that the
-/// index found by the links, and `indexed` the catalog of an index that has every file as it is.
+/// What an index knows of the files.
+#[derive(Clone, Copy, Default)]
+struct IndexState<'a> {
+    /// The link dialect that it found by the links.
+    dialect: Option<DialectChoice>,
+    /// The catalog, if it has every file as it is.
+    current: Option<&'a CatalogReader>,
+}
+
+/// Checks the files that the request means, and adds problems that were found elsewhere.
 fn check_files(
     vault: &Vault,
     config: &Config,
     request: &CheckRequest,
     found: Vec<Problem>,
-    (known, indexed): (Option<DialectChoice>, Option<&CatalogReader>),
+    indexed: IndexState<'_>,
 ) -> Result<CheckReply> {
     let rules = Rules::new(config)?;
     let needs_git = request.is_staged || request.since.is_some();
@@ -162,8 +170,9 @@ fn check_files(
         }
         _ => None,
     };
-    let indexed = indexed.filter(|_| !needs_git && request.baseline.is_none());
-    let only = match (indexed, &request.codes) {
+    let known = indexed.dialect;
+    let catalog = indexed.current.filter(|_| !needs_git && request.baseline.is_none());
+    let only = match (catalog, &request.codes) {
         (Some(catalog), Some(codes)) => Candidates::of(catalog, vault, codes, files.paths(), known)?,
         _ => None,
     };

@@ -379,7 +379,7 @@ impl<'a> Reader<'a> {
                 is_meeting.then_some(Subject::Note)
             }
             ["the", thing] if relation_words().generic_subjects.contains(thing) => {
-                (self.is_about_note).then_some(Subject::Note)
+                self.is_about_note.then_some(Subject::Note)
             }
             // "This proposal" is the note, unless the sentence before had a subject of its own.
             ["this", thing] => {
