@@ -18,7 +18,7 @@ use crate::check::codes::{Scope, find};
 pub(super) struct Candidates {
     /// The notes that are read.
     pub(super) read: HashSet<NotePath>,
-    /// Those without links to and from all notes. A note that only notes link to which are not read is none.
+    /// The notes that no other note links to and that link to none. The links of the notes that are read do not tell this.
     pub(super) orphans: HashSet<NotePath>,
 }
 
