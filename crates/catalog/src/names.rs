@@ -1,5 +1,7 @@
 //! Lookup of files by name: id, file name, title and alias.
 
+use std::collections::BTreeSet;
+
 use rusqlite::params;
 use sidenote_base::error::Result;
 use sidenote_links::resolve::{FileNames, name_keys};
@@ -98,25 +100,50 @@ impl NameQueries<'_> {
 
     /// Lists file names, titles and aliases that contain a text, the shortest first, for suggestions.
     pub fn containing(&self, part: &str, limit: usize) -> Result<Vec<String>> {
-        self.0.collect(
-            "SELECT DISTINCT shown FROM (
-               SELECT replace(f.path, rtrim(f.path, replace(f.path, '/', '')), '') AS shown FROM files f WHERE f.kind = 0 AND instr(f.name_key, ?1)
-               UNION SELECT ifnull(n.spelling, f.title) FROM names n JOIN files f ON f.id = n.file WHERE n.what < 2 AND instr(n.key, ?1))
-             WHERE shown IS NOT NULL ORDER BY length(shown), shown LIMIT ?2",
-            params![key(part), limit as i64],
-            |row| Ok(row.get::<_, String>(0)?.trim_end_matches(".md").to_owned()),
-        )
+        // A part of one letter is in most names, of which only the best are kept.
+        let mut best: BTreeSet<(usize, String)> = BTreeSet::new();
+        self.each_where(
+            (
+                "AND instr(substr(f.name_key, 1, length(f.name_key) - length('.md')), ?1)",
+                "AND instr(n.key, ?1)",
+            ),
+            [key(part)],
+            |name| {
+                let length = name.chars().count();
+                let is_better = |(last, text): &(usize, String)| (length, name) < (*last, text.as_str());
+                if best.len() < limit || best.last().is_some_and(is_better) {
+                    best.insert((length, name.to_owned()));
+                    if best.len() > limit {
+                        best.pop_last();
+                    }
+                }
+            },
+        )?;
+        Ok(best.into_iter().map(|(_, name)| name).collect())
     }
 
     /// Visits the file name, title and aliases of each note.
     ///
     /// # Errors
     /// Returns `Corrupt` or `Io` if the catalog cannot be read.
-    pub fn each(&self, mut visit: impl FnMut(&str)) -> Result<()> {
+    pub fn each(&self, visit: impl FnMut(&str)) -> Result<()> {
+        self.each_where(("", ""), [], visit)
+    }
+
+    /// Visits the file names of some notes, and titles and aliases, by a condition for each of the two.
+    fn each_where(
+        &self,
+        (of_files, of_names): (&str, &str),
+        values: impl rusqlite::Params,
+        mut visit: impl FnMut(&str),
+    ) -> Result<()> {
         self.0.collect(
-            "SELECT f.path, 1 FROM files f WHERE f.kind = 0
-             UNION ALL SELECT ifnull(n.spelling, f.title), 0 FROM names n JOIN files f ON f.id = n.file WHERE n.what < 2",
-            [],
+            &format!(
+                "SELECT f.path, 1 FROM files f WHERE f.kind = 0 {of_files}
+                 UNION ALL SELECT ifnull(n.spelling, f.title), 0 FROM names n JOIN files f ON f.id = n.file
+                 WHERE n.what < 2 {of_names}"
+            ),
+            values,
             |row| {
                 let Some(name) = row.get_ref(0)?.as_str_or_null()? else { return Ok(()) };
                 match row.get(1)? {
