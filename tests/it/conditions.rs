@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 use sidenote::base::wording::Wording;
 use sidenote::search::query::Query;
+use sidenote::search::text_match::{Haystack, QueryTerm, QueryTermKind};
 use sidenote::store::{SearchReply, SearchRequest, Store};
 
 use crate::support::{TestVault, found};
@@ -109,6 +110,33 @@ fn phrases_are_whole_words_in_text_and_any_part_of_a_name() {
     check(&files, "\"old plan\"", &["a.md", "old plans.md"]);
     check(&[("a.md", "she said \"no\" twice")], "\"said \\\"no\\\"\"", &["a.md"]);
     check(&[("树.md", "线段树是一种树")], "\"段树\"", &["树.md"]);
+}
+
+#[test]
+fn phrases_beside_markup_and_signs_within_words_are_found() {
+    let files = [
+        ("a.md", "**W**orld plan, x[link](u)ed words and AT&amp;T lines"),
+        ("b.md", "co\u{ad}operate now"),
+        ("c.md", "the snake_caseName ends"),
+        ("d.md", "version 3.14 is here"),
+    ];
+    check(&files, "\"orld plan\"", &["a.md"]);
+    check(&files, "\"ed words\"", &["a.md"]);
+    check(&files, "\"amp;T lines\"", &["a.md"]);
+    check(&files, "\"operate now\"", &["b.md"]);
+    check(&files, "\"snake_casename ends\"", &["c.md"]);
+    check(&files, "\"casename ends\"", &[]);
+    check(&files, "\"14 is\"", &["d.md"]);
+    let files = [
+        ("a.md", "x JavaScr\u{ad}ipt is"),
+        ("b.md", "தமிழ்getValue now"),
+        ("c.md", "İstanbul is"),
+        ("d.md", "क**ा** end"),
+    ];
+    check(&files, "\"x JavaScr\"", &["a.md"]);
+    check(&files, "\"getValue now\"", &["b.md"]);
+    check(&files, "\"stanbul is\"", &["c.md"]);
+    check(&files, "\"ा** end\"", &["d.md"]);
 }
 
 #[test]
@@ -799,6 +827,85 @@ impl Ask {
             Self::Not(ask) => ask.is_too_deep(within),
             Self::And(asks) | Self::Or(asks) => asks.iter().any(|ask| ask.is_too_deep(within)),
             _ => false,
+        }
+    }
+}
+
+/// Words and what can stand between them, in any order.
+const FRAGMENTS: &[&str] = &[
+    "JavaScr\u{ad}ipt",
+    "моєІм'я",
+    "தமிழ்getValue",
+    "d'myT\u{200d}x",
+    "İstanbul",
+    "ा",
+    "naïve\u{200d}ᾳIDs",
+    "plan",
+    "old",
+    "Old",
+    "getValue",
+    "HTTPServer",
+    "snake_case",
+    "3.14",
+    "don't",
+    "o'clock",
+    "co\u{ad}op",
+    "naïve",
+    "e\u{301}t",
+    "Straße",
+    "ﬁn",
+    "x²",
+    "½",
+    "क्या",
+    "段树",
+    "中",
+    "п'ять",
+    "#tag/a",
+    "https://a.org/b",
+    "[[Name|other]]s",
+    "[link](u)",
+    "`code`",
+    "&amp;",
+    "<b>",
+    " ",
+    " ",
+    " ",
+    "**",
+    "*",
+    "_",
+    "==",
+    "%%",
+    "-",
+    ".",
+    ",",
+    "\n",
+    "|",
+    "$",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_phrase_of_a_note_is_found(
+        value in prop::option::of(prop::collection::vec(prop::sample::select(FRAGMENTS), 1..6)),
+        parts in prop::collection::vec(prop::sample::select(FRAGMENTS), 4..24),
+        ranges in prop::collection::vec((any::<prop::sample::Index>(), 1..24usize), 40),
+    ) {
+        let properties = value.map_or_else(String::new, |value| format!("---\nkey: {}\n---\n", value.concat()));
+        let text = properties + &parts.concat();
+        let vault = TestVault::new(&[("0.md", &text)]);
+        let store = vault.store();
+        let chars: Vec<char> = text.chars().collect();
+        for (start, length) in ranges {
+            let start = start.index(chars.len());
+            let phrase: String = chars.iter().skip(start).take(length).collect();
+            if phrase.contains('\n') || phrase.trim().len() != phrase.len() {
+                continue;
+            }
+            let is_in = QueryTerm::new(QueryTermKind::Phrase, &phrase, false).is_in(&Haystack::new(&text));
+            let expected: Vec<String> = is_in.unwrap().then(|| "0.md".to_owned()).into_iter().collect();
+            prop_assert_eq!(set(&store, &format!("\"{phrase}\"")), expected, "{:?} in {:?}", phrase, text);
         }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use insta::assert_snapshot;
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, prop_assert_eq, proptest};
+use sidenote::bm25::Extent;
 use sidenote::index::{Index, Options, SyncScope, silent};
 use sidenote::store::{RelatedBy, RelatedRequest, SearchRequest, Store, WhyRequest};
 use sidenote::vault::Vault;
@@ -213,7 +214,9 @@ fn lists_of_terms_are_read_again_after_they_were_dropped() {
     let vault = TestVault::new(&[("a.md", "The espresso machine")]);
     let index = Index::open(Arc::new(Vault::open(vault.root()).unwrap()), Options::default()).unwrap();
     index.sync(SyncScope::All, silent()).unwrap();
-    let is_nowhere = |text| index.snapshot().unwrap().bm25.may_contain(text).unwrap().unwrap().is_empty();
+    let is_nowhere = |text| {
+        index.snapshot().unwrap().bm25.may_contain(text, Extent::Anywhere).unwrap().unwrap().is_empty()
+    };
     // The notes with a text are kept, too, so each is looked for once.
     let found = ["spress", "machin", "presso", "tpress"].map(|text| {
         let is_nowhere = is_nowhere(text);

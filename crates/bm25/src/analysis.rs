@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::mem;
 
 use hashbrown::HashTable;
+use sidenote_language::folding::fold_into;
 use sidenote_language::language::{Language, LanguageStemmer, LanguageStemmers, typed_form};
 use sidenote_language::short_word::{MAX_SHORT, ShortWord, packed};
 use sidenote_language::terms::{TermKind, Terms};
@@ -41,6 +42,8 @@ const PLACE: usize = 5;
 const REST: usize = 6;
 const KEYS: usize = 7;
 const STEMS: usize = 8;
+/// The fields that together hold the whole content of a file.
+const CONTENT: [usize; 4] = [WORDS, CODE, META, REST];
 /// The number of fields with terms.
 pub(super) const FIELDS: usize = 9;
 
@@ -69,16 +72,18 @@ impl Analyzer {
         terms.clear();
         texts.clear();
         collect(texts);
+        terms.has_omissions = texts.incomplete;
+        let keys = texts.keys.iter().map(|key| as_term(key));
+        keys.filter(|key| key.len() <= MAX_TOKEN_LEN).for_each(|key| terms.add(&key, KEYS));
+        for (field, text) in [(WORDS, &texts.body), (CODE, &texts.code), (META, &texts.meta)] {
+            terms.add_all(text, field);
+        }
+        terms.add_rest(&texts.rest);
+        terms.add_inner_runs();
+        let is_incomplete = terms.has_omissions;
         for (field, text) in [(TITLE, &texts.title), (HEADINGS, &texts.headings), (PLACE, &texts.path)] {
             terms.add_all(text, field);
         }
-        let keys = texts.keys.iter().map(|key| as_term(key));
-        keys.filter(|key| key.len() <= MAX_TOKEN_LEN).for_each(|key| terms.add(&key, KEYS));
-        let mut incomplete = texts.incomplete;
-        for (field, text) in [(WORDS, &texts.body), (CODE, &texts.code), (META, &texts.meta)] {
-            incomplete |= terms.add_all(text, field);
-        }
-        incomplete |= terms.add_rest(&texts.rest);
         if let Some(language) = texts.language {
             terms.add(&language_term(language), STEMS);
             if let Some(stemmer) = stemmers.of(language) {
@@ -92,7 +97,7 @@ impl Analyzer {
                 stemmed.into_iter().for_each(|(text, field)| terms.add_stems(text, field, language, stemmer));
             }
         }
-        if incomplete {
+        if is_incomplete {
             terms.add(INCOMPLETE, REST);
         }
         terms.finish()
@@ -110,6 +115,10 @@ struct TermCounts {
     hasher: TermHasher,
     /// The tokenizer, which is reused from text to text.
     tokenizer: Terms<'static>,
+    /// Whether a part of the texts so far was left out.
+    has_omissions: bool,
+    /// The runs of letters and digits of the texts so far that are no terms, each followed by a line feed.
+    inner_runs: String,
 }
 
 /// A distinct term: its first bytes, its span in the concatenated terms, its hash, and its count in each field.
@@ -148,8 +157,8 @@ impl TermEntry {
 }
 
 impl TermCounts {
-    /// Adds every term of a text to a field, and returns whether a part of the text was left out.
-    fn add_all(&mut self, text: &str, field: usize) -> bool {
+    /// Adds every term of a text to a field.
+    fn add_all(&mut self, text: &str, field: usize) {
         let mut terms = mem::take(&mut self.tokenizer).over(text);
         loop {
             while let Some(word) = terms.next_short() {
@@ -158,9 +167,27 @@ impl TermCounts {
             let Some(term) = terms.next_text() else { break };
             self.add(term, field);
         }
-        let has_omissions = terms.has_omissions();
+        if CONTENT.contains(&field) {
+            self.keep_inner_runs(&terms);
+        }
+        self.has_omissions |= terms.has_omissions();
         self.tokenizer = terms.over("");
-        has_omissions
+    }
+
+    /// Keeps the runs of letters and digits of a text that are no terms.
+    fn keep_inner_runs(&mut self, terms: &Terms<'_>) {
+        for run in terms.inner_runs() {
+            fold_into(run, &mut self.inner_runs);
+            self.inner_runs.push('\n');
+        }
+    }
+
+    /// Adds the kept runs to `rest`, unless another content field has them.
+    fn add_inner_runs(&mut self) {
+        let runs = mem::take(&mut self.inner_runs);
+        for run in runs.lines().filter(|run| !run.is_empty()) {
+            add_to_rest(&mut self.entry(run).counts);
+        }
     }
 
     /// Adds the stems of all terms of a text in its language. That of an identifier is found as if it were written as a word.
@@ -199,25 +226,19 @@ impl TermCounts {
         self.tokenizer = terms.over("");
     }
 
-    /// Adds each run of letters of a text that is in no other content field to `rest`, once. Returns whether a part of
-    /// the text was left out.
-    fn add_rest(&mut self, text: &str) -> bool {
-        let add = |counts: &mut [u32; FIELDS]| {
-            if [WORDS, CODE, META, REST].iter().all(|&field| counts[field] == 0) {
-                counts[REST] = 1;
-            }
-        };
+    /// Adds each run of letters of a text that is in no other content field to `rest`, once.
+    fn add_rest(&mut self, text: &str) {
         let mut runs = mem::take(&mut self.tokenizer).over(text).in_runs();
         loop {
             while let Some(run) = runs.next_short() {
-                add(&mut self.short_entry(run).counts);
+                add_to_rest(&mut self.short_entry(run).counts);
             }
             let Some(run) = runs.next_text() else { break };
-            add(&mut self.entry(run).counts);
+            add_to_rest(&mut self.entry(run).counts);
         }
-        let has_omissions = runs.has_omissions();
+        self.keep_inner_runs(&runs);
+        self.has_omissions |= runs.has_omissions();
         self.tokenizer = runs.over("");
-        has_omissions
     }
 
     fn add(&mut self, term: &str, field: usize) {
@@ -287,11 +308,20 @@ impl TermCounts {
     fn clear(&mut self) {
         self.text.clear();
         self.entries.clear();
+        self.has_omissions = false;
+        self.inner_runs.clear();
         // Clearing a table takes time in proportion to its capacity, so the table of a very large note is dropped.
         if self.table.capacity() > MAX_KEPT_CAPACITY {
             self.table = HashTable::new();
         }
         self.table.clear();
+    }
+}
+
+/// Adds a term to `rest` unless it is in a field with content.
+fn add_to_rest(counts: &mut [u32; FIELDS]) {
+    if CONTENT.iter().all(|&field| counts[field] == 0) {
+        counts[REST] = 1;
     }
 }
 

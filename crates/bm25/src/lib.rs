@@ -53,6 +53,7 @@ use self::largest_frequencies::LargestFrequencyCache;
 pub use self::ranking::Ranking;
 use self::scratch::ScratchPool;
 use self::statistics::{FieldLengths, LengthCache};
+pub use self::substring_candidates::Extent;
 use crate::bulk_inverter::BulkInverter;
 use crate::removed_files::{BatchFiles, RemovedFiles};
 use crate::stem_expansion::ExpansionCache;

@@ -1,7 +1,7 @@
 //! Finds the notes that can contain a text, by searching the terms of the index for it.
 //!
 //! Every run of letters and digits of a file is a substring of one of its terms. So a note can contain a run only if
-//! one of its terms does.
+//! one of its terms does. A run that no letter or digit adjoins is a term of its own.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,6 +13,7 @@ use lru::LruCache;
 use sidenote_base::error::Result;
 use sidenote_base::parallel;
 use sidenote_language::folding::{fold_into, is_unspaced};
+use sidenote_language::terms::{begins_with_mark, is_clitic};
 use sidenote_markdown::path::to_nfc;
 use sidenote_sets::file_set::{FileId, FileSet};
 use tantivy::index::SegmentId;
@@ -40,7 +41,16 @@ const PARTS: usize = 8;
 const CACHE_SIZE: NonZeroUsize = NonZeroUsize::new(128).expect("not zero");
 
 /// A cache of the candidates for each run in one snapshot.
-pub(super) type CandidateCache = Mutex<LruCache<String, Option<FileSet>>>;
+pub(super) type CandidateCache = Mutex<LruCache<(String, Extent), Option<FileSet>>>;
+
+/// What a text is in the notes that contain it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Extent {
+    /// Any part of the note, also within a word.
+    Anywhere,
+    /// Whole words.
+    WholeWords,
+}
 
 /// Creates an empty cache.
 pub(super) fn new_candidate_cache() -> CandidateCache {
@@ -87,10 +97,7 @@ impl TermText {
         let mut stream = range.into_stream().map_err(unreadable)?;
         while stream.advance() {
             starts.push(u32::try_from(text.len()).unwrap_or(u32::MAX));
-            match std::str::from_utf8(stream.key()) {
-                Ok(term) => text.push_str(term),
-                Err(_) => text.push_str(&String::from_utf8_lossy(stream.key())),
-            }
+            text.push_str(&String::from_utf8_lossy(stream.key()));
             text.push('\n');
         }
         Ok(Self { text, starts })
@@ -130,15 +137,21 @@ fn list_terms(terms: &SortedTerms) -> Result<Vec<TermText>> {
 }
 
 /// Splits a text into the runs of letters and digits to search for, folded as terms are.
-fn runs(text: &str) -> Vec<String> {
+fn runs(text: &str, extent: Extent) -> Vec<String> {
     let mut found = Vec::new();
     let mut add = |run: &str| {
         let mut folded = String::new();
         fold_into(run, &mut folded);
         // Folding may yield signs, as it does for a ligature of units or a fraction.
         let parts = folded.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
-        found
-            .extend(parts.filter(|part| !part.is_ascii() || part.len() >= MIN_RUN_LENGTH).map(str::to_owned));
+        match extent {
+            Extent::Anywhere => found.extend(
+                parts.filter(|part| !part.is_ascii() || part.len() >= MIN_RUN_LENGTH).map(str::to_owned),
+            ),
+            Extent::WholeWords => {
+                found.extend(parts.filter(|part| *part == folded && !is_clitic(part)).map(str::to_owned))
+            }
+        }
     };
     for run in to_nfc(text).split(|c: char| !c.is_alphanumeric()) {
         let mut rest = run;
@@ -148,7 +161,10 @@ fn runs(text: &str) -> Vec<String> {
             let (part, remainder) = rest.split_at(end);
             rest = remainder;
             if !unspaced {
-                add(part);
+                // Marks without a letter before them are in no term.
+                if extent == Extent::Anywhere || !begins_with_mark(part) {
+                    add(part);
+                }
                 continue;
             }
             // For scripts without spaces the index has bigrams.
@@ -172,10 +188,10 @@ impl Bm25Snapshot {
     ///
     /// # Errors
     /// Returns `Corrupt` or `Io` if the index cannot be read.
-    pub fn may_contain(&self, text: &str) -> Result<Option<FileSet>> {
+    pub fn may_contain(&self, text: &str, extent: Extent) -> Result<Option<FileSet>> {
         let mut found: Option<FileSet> = None;
-        for run in runs(text) {
-            if let Some(files) = self.may_contain_run(&run)? {
+        for run in runs(text, extent) {
+            if let Some(files) = self.may_contain_run(run, extent)? {
                 found = Some(match found {
                     None => files,
                     Some(found) => found.and(&files),
@@ -186,17 +202,27 @@ impl Bm25Snapshot {
     }
 
     /// Returns the candidates for one run. They are cached, because a query and its repetitions ask for the same runs.
-    fn may_contain_run(&self, run: &str) -> Result<Option<FileSet>> {
+    fn may_contain_run(&self, run: String, extent: Extent) -> Result<Option<FileSet>> {
         let cache = || self.candidates.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(files) = cache().get(run) {
+        let key = (run, extent);
+        if let Some(files) = cache().get(&key) {
             return Ok(files.clone());
         }
-        let files = self.search_run(run)?;
-        cache().put(run.to_owned(), files.clone());
+        // Scripts without spaces have no words, and their terms are bigrams.
+        let is_term = extent == Extent::WholeWords && !key.0.starts_with(is_unspaced);
+        let found = if is_term {
+            Some(self.with_term(&self.fields.content(), &key.0)?)
+        } else {
+            self.search_terms(&key.0)?
+        };
+        let incomplete = self.with_term(&[self.fields.rest], INCOMPLETE)?;
+        let files = found.map(|found| found.or(&incomplete));
+        cache().put(key, files.clone());
         Ok(files)
     }
 
-    fn search_run(&self, run: &str) -> Result<Option<FileSet>> {
+    /// Returns the notes with a term that contains a run. `None` if the terms are in too many notes.
+    fn search_terms(&self, run: &str) -> Result<Option<FileSet>> {
         let mut found = FileSet::default();
         let mut budget = MAX_POSTINGS;
         for (at, segment) in self.searcher.segment_readers().iter().enumerate() {
@@ -211,10 +237,24 @@ impl Bm25Snapshot {
                     }
                 }
             }
-            self.add_all_postings(at, segment, self.fields.rest, INCOMPLETE, &mut docs)?;
             self.add_files(segment, &docs, &mut found)?;
         }
         Ok(Some(found))
+    }
+
+    /// Returns the notes that have a term in one of these fields.
+    fn with_term(&self, fields: &[Field], term: &str) -> Result<FileSet> {
+        let mut found = FileSet::default();
+        for (at, segment) in self.searcher.segment_readers().iter().enumerate() {
+            let mut docs = DocSet::new(segment.max_doc());
+            for &field in fields {
+                if let Some(info) = self.dictionaries.find(at, segment, field, term)? {
+                    docs.add(&*segment.inverted_index(field).map_err(failed("read"))?, &info)?;
+                }
+            }
+            self.add_files(segment, &docs, &mut found)?;
+        }
+        Ok(found)
     }
 
     /// Finds the word of some body that is nearest to an out-of-vocabulary word, among those that `may_be_meant`: by edit
@@ -261,28 +301,8 @@ impl Bm25Snapshot {
     /// # Errors
     /// Returns `Corrupt` or `Io` if the index cannot be read.
     pub fn with_property(&self, keys: &[String]) -> Result<FileSet> {
-        let mut found = FileSet::default();
-        for (at, segment) in self.searcher.segment_readers().iter().enumerate() {
-            let mut docs = DocSet::new(segment.max_doc());
-            for key in keys {
-                self.add_all_postings(at, segment, self.fields.keys, &as_term(key), &mut docs)?;
-            }
-            self.add_files(segment, &docs, &mut found)?;
-        }
-        Ok(found)
-    }
-
-    /// Adds the documents in the posting list of a term of a field of a segment, which is `reader` and has the index `at`.
-    fn add_all_postings(
-        &self,
-        at: usize,
-        reader: &SegmentReader,
-        field: Field,
-        term: &str,
-        docs: &mut DocSet,
-    ) -> Result<()> {
-        let Some(found) = self.dictionaries.find(at, reader, field, term)? else { return Ok(()) };
-        docs.add(&*reader.inverted_index(field).map_err(failed("read"))?, &found)
+        let with = |key: &String| self.with_term(&[self.fields.keys], &as_term(key));
+        keys.iter().try_fold(FileSet::default(), |found, key| Ok(found.or(&with(key)?)))
     }
 
     /// Adds the files of the live documents of a segment.

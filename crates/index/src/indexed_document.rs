@@ -19,7 +19,7 @@ use sidenote_markdown::frontmatter::Frontmatter;
 use sidenote_markdown::line::Lines;
 use sidenote_markdown::link::LinkSyntax;
 use sidenote_markdown::name_date::day_in_name;
-use sidenote_markdown::note::{Note, Piece, PieceKind};
+use sidenote_markdown::note::{Note, Piece, PieceKind, Separator};
 use sidenote_markdown::note_names::{own_id, property_text, title_of};
 use sidenote_markdown::passage::{Passage, each_embedded_text, passages, push_pieces};
 use sidenote_markdown::path::{NotePath, key};
@@ -31,6 +31,10 @@ use unicode_normalization::{IsNormalized, is_nfc_quick};
 
 /// About how many bytes at the beginning of a note tell its language. They are more words than are looked at.
 const LANGUAGE_SAMPLE: usize = 1 << 13;
+
+/// The pieces that are indexed as the body, and those that are indexed as code.
+const BODY: &[PieceKind] = &[PieceKind::Prose, PieceKind::Heading];
+const CODE: &[PieceKind] = &[PieceKind::Code, PieceKind::Math];
 
 /// What the index stores of one file.
 #[derive(Debug, Clone)]
@@ -103,8 +107,7 @@ impl ParsedNote {
 
     /// Returns the pieces that are indexed as the body.
     fn body_pieces(&self) -> impl Iterator<Item = &Piece> {
-        let is_body = |piece: &&Piece| matches!(piece.kind, PieceKind::Prose | PieceKind::Heading);
-        self.note.pieces.iter().filter(is_body)
+        self.note.pieces.iter().filter(|piece| BODY.contains(&piece.kind))
     }
 
     /// Appends the text that is indexed as the body.
@@ -428,7 +431,7 @@ fn collect_texts(path: &NotePath, reading: &ParsedNote, record: &Record, entry: 
     entry.body.reserve(reading.prose().len());
     reading.push_body(&mut entry.body);
     entry.language = reading.language();
-    push(&[PieceKind::Code, PieceKind::Math], &mut entry.code);
+    push(CODE, &mut entry.code);
     entry.path.push_str(path.as_str());
     for (tag, _) in &record.tags {
         entry.meta.push_str(tag);
@@ -449,8 +452,8 @@ fn collect_texts(path: &NotePath, reading: &ParsedNote, record: &Record, entry: 
     push_remaining(path, reading, &record.properties, &listed, entry);
 }
 
-/// Collects the text that no other field holds unchanged, so that every run of letters in the file is in some term.
-/// `listed` are the values of properties that are in `meta`.
+/// Collects the text that no other field holds unchanged, so that every run of letters in the file is in some term, and is
+/// a term of its own if no letter adjoins it. `listed` are the values of properties that are in `meta`.
 fn push_remaining(
     path: &NotePath,
     reading: &ParsedNote,
@@ -467,9 +470,11 @@ fn push_remaining(
         for text in canvas::texts(&reading.text) {
             entry.rest.push_str(&text);
             entry.rest.push('\n');
+            push_dotted(&text, &mut entry.rest);
         }
         return;
     }
+    push_dotted(&reading.text, &mut entry.rest);
     let note = &reading.note;
     let mut at = 0;
     let mut gap = |from: usize, to: usize| {
@@ -504,11 +509,37 @@ fn push_remaining(
         let from = before.trim_end_matches(char::is_alphanumeric).len();
         gap(from, reading.text.len() - behind.trim_start_matches(char::is_alphanumeric).len());
     }
+    // Pieces that only markup divides are one word in the other fields.
+    for kinds in [BODY, CODE] {
+        let pieces = note.pieces.iter().filter(|piece| kinds.contains(&piece.kind));
+        for (before, piece) in pieces.clone().zip(pieces.skip(1)) {
+            let (left, right) = (before.span.of(&reading.text), piece.span.of(&reading.text));
+            let left = left.len() - left.trim_end_matches(char::is_alphanumeric).len();
+            let right = right.len() - right.trim_start_matches(char::is_alphanumeric).len();
+            let is_divided = before.span.end < piece.span.start && piece.separator == Separator::None;
+            if is_divided && left > 0 && right > 0 {
+                gap(before.span.end - left, before.span.end);
+                gap(piece.span.start, piece.span.start + right);
+            }
+        }
+    }
     let Some(front) = &note.frontmatter else { return };
     // Searching for each value takes time proportional to values times bytes.
     let raw = Some(front.span.of(&reading.text)).filter(|raw| raw.len() <= MAX_SEARCHED_FRONTMATTER);
     properties.values().for_each(|value| push_unlisted(value, raw, listed, &mut entry.rest));
 }
+
+/// Appends the words with a [`DOTTED_I`] in lower case. Conditions compare texts in lower case, where this letter alone has a dot
+/// that is no letter, and divides the word.
+fn push_dotted(text: &str, rest: &mut String) {
+    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.contains(DOTTED_I)) {
+        rest.push_str(&word.to_lowercase());
+        rest.push('\n');
+    }
+}
+
+/// The capital of the Turkish `i`.
+const DOTTED_I: char = '\u{130}';
 
 /// The first byte of U+0300, the first combining character.
 const COMBINING: u8 = 0xCC;

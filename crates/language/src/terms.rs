@@ -80,6 +80,8 @@ pub struct Terms<'a> {
     next_queued: usize,
     /// The parts of the current word.
     parts: Vec<(usize, usize)>,
+    /// The runs of letters and digits so far that are neither a word nor a part of one.
+    inner_runs: Vec<(usize, usize)>,
     current: Term,
     has_omissions: bool,
     /// Whether the terms are whole runs of letters and digits.
@@ -128,9 +130,10 @@ impl<'a> Terms<'a> {
 
     /// Creates an iterator over another text from the buffers of this one.
     pub fn over<'b>(self, text: &'b str) -> Terms<'b> {
-        let Self { mut queue, parts, current, .. } = self;
+        let Self { mut queue, parts, mut inner_runs, current, .. } = self;
         queue.clear();
-        Terms { text, queue, parts, current, ..Terms::default() }
+        inner_runs.clear();
+        Terms { text, queue, parts, inner_runs, current, ..Terms::default() }
     }
 
     /// Changes the terms to whole runs of letters and digits, instead of identifiers and their parts.
@@ -146,6 +149,13 @@ impl<'a> Terms<'a> {
     /// Returns whether a part of the text so far was omitted because a word or identifier is too long.
     pub fn has_omissions(&self) -> bool {
         self.has_omissions
+    }
+
+    /// Iterates over the runs of letters and digits so far that are no terms, because they are several parts of an
+    /// identifier, such as `getValue` in `x.getValue`, one of a UUID, or divided by a sign within a word, such as a soft
+    /// hyphen.
+    pub fn inner_runs(&self) -> impl Iterator<Item = &'a str> {
+        self.inner_runs.iter().map(|&(start, end)| self.text.get(start..end).unwrap_or_default())
     }
 
     /// Advances to the next term. Returns `false` at the end.
@@ -363,6 +373,7 @@ impl<'a> Terms<'a> {
             before = Some(c);
             self.at = next;
         }
+        self.add_inner_runs((begin, self.at), true);
         if self.at > begin {
             self.push(begin, self.at, TermKind::Word);
         } else {
@@ -384,13 +395,32 @@ impl<'a> Terms<'a> {
             // Parts of a UUID are not searched for, and each would be a term of its own.
             if parts.len() == 5 && self.text.get(start..end).is_some_and(is_uuid) {
                 self.position += 1;
+                self.inner_runs.extend_from_slice(&parts);
             } else {
                 self.queue_parts(&parts, TermKind::Part, has_apostrophe);
             }
         } else {
             self.queue_parts(&parts, TermKind::Word, has_apostrophe);
         }
+        // A run goes on from part to part where only the case changes.
+        for run in parts.chunk_by(|one, next| one.1 == next.0) {
+            let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
+            let is_term = run.len() == 1 || (first.0, last.1) == (start, end + suffix);
+            self.add_inner_runs((first.0, last.1), is_term);
+        }
         self.parts = parts;
+    }
+
+    /// Notes the runs of a word or of a part of one that are no terms. `is_term` says whether the whole is one.
+    fn add_inner_runs(&mut self, (start, end): (usize, usize), is_term: bool) {
+        let word = self.text.get(start..end).unwrap_or_default();
+        if is_term && (word.is_ascii() || word.chars().all(char::is_alphanumeric)) {
+            return;
+        }
+        for run in word.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty()) {
+            let at = start + (run.as_ptr().addr() - word.as_ptr().addr());
+            self.inner_runs.push((at, at + run.len()));
+        }
     }
 
     /// Queues a compound of `parts` parts as a whole, unless it is too long. It precedes its parts, so that positions
@@ -621,8 +651,13 @@ fn is_uuid(word: &str) -> bool {
     word.len() == 36 && word.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
 }
 
+/// Returns whether a run of letters begins with a mark, which no term does.
+pub fn begins_with_mark(run: &str) -> bool {
+    run.chars().next().is_some_and(is_combining_mark)
+}
+
 /// Returns whether the part after an apostrophe is a clitic, such as the `s` of `it's`.
-pub(super) fn is_clitic(tail: &str) -> bool {
+pub fn is_clitic(tail: &str) -> bool {
     ["s", "t", "d", "m", "ll", "re", "ve"].iter().any(|clitic| tail.eq_ignore_ascii_case(clitic))
 }
 

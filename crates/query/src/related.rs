@@ -6,6 +6,7 @@ use serde::Serialize;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_base::parallel;
 use sidenote_base::wording::Wording;
+use sidenote_bm25::Extent;
 use sidenote_catalog::{CatalogReader, FileId, FileKind, FileRow, Filter, Inactive};
 use sidenote_index::Snapshot;
 use sidenote_index::indexed_document::ParsedNote;
@@ -212,7 +213,7 @@ impl Searches<'_> {
         let catalog = self.core.index.catalog();
         let mut candidates: HashSet<FileId> = HashSet::new();
         for name in &names {
-            match snapshot.bm25.may_contain(name)? {
+            match snapshot.bm25.may_contain(name, Extent::WholeWords)? {
                 Some(files) => candidates.extend(files.iter()),
                 None => candidates.extend(catalog.newest_first(None)?),
             }

@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::Result;
+use sidenote_bm25::Extent;
 use sidenote_catalog::{CatalogReader, FileEntry};
 use sidenote_index::Snapshot;
 use sidenote_index::file_table::{FileTable, PathPart};
@@ -116,11 +117,11 @@ impl<'a> CandidateSelector<'a> {
             }
             QueryNode::Text(Field::Anywhere, term) if !in_unit => {
                 let named = self.by_path(PathPart::Stem, term);
-                let possible = self.may_hold(term)?.or(&named.possible);
+                let possible = self.may_contain(term)?.or(&named.possible);
                 Bounds { possible, ..named }
             }
             QueryNode::Text(Field::Anywhere | Field::Content, term) => {
-                Bounds { certain: FileSet::default(), possible: self.may_hold(term)? }
+                Bounds { certain: FileSet::default(), possible: self.may_contain(term)? }
             }
             QueryNode::Text(Field::FileName, term) => self.by_path(PathPart::Name, term),
             QueryNode::Text(Field::Path, term) => self.by_path(PathPart::Whole, term),
@@ -140,14 +141,23 @@ impl<'a> CandidateSelector<'a> {
         })
     }
 
-    fn may_hold(&self, term: &QueryTerm) -> Result<FileSet> {
+    /// Returns the files whose text may contain a term.
+    fn may_contain(&self, term: &QueryTerm) -> Result<FileSet> {
+        let extent = match term.kind {
+            QueryTermKind::Phrase => Extent::WholeWords,
+            QueryTermKind::Word | QueryTermKind::Regex(_) => Extent::Anywhere,
+        };
+        self.may_hold(term, extent)
+    }
+
+    fn may_hold(&self, term: &QueryTerm, extent: Extent) -> Result<FileSet> {
         let mut found = None;
         let texts: &[String] = match &term.kind {
             QueryTermKind::Regex(pattern) => pattern.required_literals(),
             _ => std::slice::from_ref(&term.text),
         };
         for text in texts {
-            if let Some(files) = self.snapshot.bm25.may_contain(text)? {
+            if let Some(files) = self.snapshot.bm25.may_contain(text, extent)? {
                 found = Some(match found {
                     None => files,
                     Some(found) => FileSet::and(&files, &found),
@@ -240,7 +250,8 @@ impl<'a> CandidateSelector<'a> {
                 }
                 Some(found)
             }
-            QueryNode::Text(_, term) => Some(self.may_hold(term)?),
+            // In the file, a value can be written in another form.
+            QueryNode::Text(_, term) => Some(self.may_hold(term, Extent::Anywhere)?),
             _ => None,
         })
     }
