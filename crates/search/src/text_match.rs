@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
+use memchr::memmem;
 use sidenote_language::folding::is_unspaced;
 use sidenote_markdown::path::{fold_case_in_place, lowercase_chars, to_nfc};
 use sidenote_markdown::span::Span;
@@ -60,7 +61,9 @@ impl QueryTerm {
     /// [`TooManySteps`] if a regular expression reaches its step limit.
     pub fn is_in(&self, text: &Haystack<'_>) -> Result<bool, TooManySteps> {
         match &self.kind {
-            QueryTermKind::Word => Ok(text.with_case(self.match_case).contains(&self.needle)),
+            QueryTermKind::Word => {
+                Ok(memmem::find(text.with_case(self.match_case).as_bytes(), self.needle.as_bytes()).is_some())
+            }
             QueryTermKind::Phrase => Ok(contains_phrase(text.with_case(self.match_case), &self.needle)),
             QueryTermKind::Regex(pattern) => pattern.is_match(text.unix_text()),
         }
@@ -175,7 +178,7 @@ fn contains_phrase(text: &str, phrase: &str) -> bool {
     let (Some(first), Some(last)) = (phrase.chars().next(), phrase.chars().next_back()) else {
         return true;
     };
-    text.match_indices(phrase).any(|(start, _)| {
+    memmem::find_iter(text.as_bytes(), phrase).any(|start| {
         let before = text.get(..start).and_then(|before| before.chars().next_back());
         let behind = text.get(start + phrase.len()..).and_then(|behind| behind.chars().next());
         !(joins_word(before, Some(first)) || joins_word(Some(last), behind))
