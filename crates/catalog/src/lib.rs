@@ -26,11 +26,13 @@ mod dialects;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 pub use filter::{Filter, ValidAt};
 pub use links::LinkTexts;
 pub use names::path_id_query;
+pub use paths::Places;
 use percent_encoding::NON_ALPHANUMERIC;
 pub use pool::{ReadTransaction, ReaderPool};
 pub use relations::{RELATION_RULES, RelationQueries, RelationRow};
@@ -69,9 +71,14 @@ pub struct CatalogReader {
     has_valid_paths: Cell<bool>,
     /// The thread that checks them, if one was started.
     path_check: RefCell<Option<JoinHandle<Result<()>>>>,
+    /// The places of all files in the order of paths, and the version in which they had these.
+    places: RefCell<Option<(Version, Arc<Places>)>>,
     /// The instructions that SQLite executed for lists of rows, for tests of how batches grow.
     pub steps: Cell<u64>,
 }
+
+/// A version of the catalog: SQLite's `data_version`, which counts changes by others, and the number of own changes.
+type Version = (i64, u64);
 
 /// Returns a conversion of SQLite's errors, for an operation named by a verb.
 fn sql(doing: &'static str) -> impl Fn(rusqlite::Error) -> Error {
@@ -188,7 +195,13 @@ impl CatalogReader {
 
     fn from_connection(db: Connection) -> Self {
         db.set_prepared_statement_cache_capacity(CACHED_STATEMENTS);
-        Self { db, has_valid_paths: Cell::new(false), path_check: RefCell::default(), steps: Cell::new(0) }
+        Self {
+            db,
+            has_valid_paths: Cell::new(false),
+            path_check: RefCell::default(),
+            places: RefCell::default(),
+            steps: Cell::new(0),
+        }
     }
 
     /// Checks that the catalog has the schema of this version.

@@ -1,5 +1,8 @@
 //! Queries of the catalog by path: files with a name, files below a folder, and the order of paths.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use rusqlite::OptionalExtension;
 use sidenote_base::error::Result;
 use sidenote_markdown::path::NotePath;
@@ -8,6 +11,9 @@ use super::{CatalogReader, FileId, FileKind, read_path, sql};
 
 /// The number of files up to which paths are looked up one by one. For more files all paths are read in order.
 const MAX_LOOKUPS: usize = 1000;
+
+/// The places of files in the order of paths.
+pub type Places = HashMap<FileId, usize>;
 
 /// Queries of the catalog by path.
 #[derive(Debug, Clone, Copy)]
@@ -111,6 +117,27 @@ impl PathQueries<'_> {
         self.0.collect("SELECT path, excluded, hash IS NOT NULL FROM files WHERE kind < 2", [], |row| {
             Ok((read_path(row, 0)?, row.get(1)?, row.get(2)?))
         })
+    }
+
+    /// Returns the places of files in the order of paths. Missing files have none. If there are many files, all files of the
+    /// vault have one.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the catalog cannot be read.
+    pub fn places(&self, files: &[FileId]) -> Result<Arc<Places>> {
+        let places = || Ok(Arc::new(self.sorted_by_path(files)?.into_iter().zip(0..).collect()));
+        if files.len() <= MAX_LOOKUPS {
+            return places();
+        }
+        let db = &self.0.db;
+        let by_others = db.pragma_query_value(None, "data_version", |row| row.get(0)).map_err(sql("read"))?;
+        let version = (by_others, db.total_changes());
+        if let Some((_, known)) = self.0.places.borrow().as_ref().filter(|(known, _)| *known == version) {
+            return Ok(Arc::clone(known));
+        }
+        let places = places()?;
+        *self.0.places.borrow_mut() = Some((version, Arc::clone(&places)));
+        Ok(places)
     }
 
     /// Sorts files by path. Missing files are omitted. If there are many files, the result contains all files of the

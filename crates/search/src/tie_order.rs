@@ -1,8 +1,6 @@
 //! The order of hits with equal scores: by path. A reply is the same each time, and an index that was updated by
 //! many edits answers like one that was rebuilt.
 
-use std::collections::HashMap;
-
 use sidenote_base::error::Result;
 use sidenote_catalog::{CatalogReader, FileId};
 
@@ -23,8 +21,7 @@ pub fn best_first<T>(
     if tied.is_empty() {
         return Ok(());
     }
-    let places: HashMap<FileId, usize> =
-        catalog.paths().sorted_by_path(&tied)?.into_iter().zip(0..).collect();
+    let places = catalog.paths().places(&tied)?;
     let place = |item: &T| (places.get(&key(item).1).copied(), key(item).1);
     for run in list.chunk_by_mut(is_tie) {
         run.sort_by_key(place);
