@@ -2,9 +2,9 @@
 //! resemblance and containment of documents, 1997).
 
 use std::cmp::Ordering;
-use std::hash::{DefaultHasher, Hash, Hasher as _};
 
 use sidenote_language::terms::Terms;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::note::Note;
 
@@ -39,10 +39,15 @@ impl WordSketch {
     pub fn of_body(body: &str) -> Self {
         let mut walk = Terms::new(body);
         let mut words = Vec::new();
-        while walk.advance() {
-            words.push(hash(&walk.term().text));
+        loop {
+            while let Some(word) = walk.next_short() {
+                let bytes = word.folded.to_le_bytes();
+                words.push(xxh3_64(bytes.get(..word.length).unwrap_or_default()));
+            }
+            let Some(word) = walk.next_text() else { break };
+            words.push(xxh3_64(word.as_bytes()));
         }
-        let mut hashes: Vec<u64> = words.windows(SHINGLE).map(hash).collect();
+        let mut hashes: Vec<u64> = words.windows(SHINGLE).map(hash_sequence).collect();
         hashes.sort_unstable();
         hashes.dedup();
         if hashes.len() < SHORTEST {
@@ -50,7 +55,8 @@ impl WordSketch {
         }
         hashes.truncate(SKETCH);
         hashes.shrink_to_fit();
-        Self { hashes, words: hash(&words) }
+        let words: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        Self { hashes, words: xxh3_64(&words) }
     }
 
     /// Returns the smallest hashes. Two notes that are alike share one of them almost certainly.
@@ -89,8 +95,11 @@ impl WordSketch {
     }
 }
 
-fn hash<T: Hash + ?Sized>(value: &T) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
+/// Returns the hash of a sequence of words, given by their hashes.
+fn hash_sequence(words: &[u64]) -> u64 {
+    let mut bytes = [0; 8 * SHINGLE];
+    for (to, word) in bytes.chunks_exact_mut(8).zip(words) {
+        to.copy_from_slice(&word.to_le_bytes());
+    }
+    xxh3_64(&bytes)
 }
