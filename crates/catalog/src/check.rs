@@ -297,19 +297,23 @@ impl Check<'_> {
 
     fn verify_details(&self, files: &HashMap<FileId, bool>) -> Result<()> {
         let names = self.0.properties().names_by_id()?;
-        self.visit_rows("SELECT file, properties, problems, passages, sections FROM details", |row| {
-            let file: FileId = row.get(0).map_err(sql("read"))?;
-            let properties = row.get_ref(1).and_then(|text| Ok(text.as_str()?)).map_err(sql("read"))?;
-            unpack(properties, &names)?;
-            let problems: Option<&str> =
-                row.get_ref(2).and_then(|text| Ok(text.as_str_or_null()?)).map_err(sql("read"))?;
-            let blob = |column| row.get_ref(column).ok().and_then(|bytes| bytes.as_blob().ok());
-            let is_valid = files.get(&file) == Some(&true)
-                && problems.is_none_or(is_json_array)
-                && blob(3).is_some_and(|passages| passages.len().is_multiple_of(8))
-                && blob(4).and_then(unpack_ascending).is_some();
-            expect(is_valid, "a note")
-        })
+        self.visit_rows(
+            "SELECT file, properties, problems, passages, sections, names_parts FROM details",
+            |row| {
+                let file: FileId = row.get(0).map_err(sql("read"))?;
+                let properties = row.get_ref(1).and_then(|text| Ok(text.as_str()?)).map_err(sql("read"))?;
+                unpack(properties, &names)?;
+                let problems: Option<&str> =
+                    row.get_ref(2).and_then(|text| Ok(text.as_str_or_null()?)).map_err(sql("read"))?;
+                let blob = |column| row.get_ref(column).ok().and_then(|bytes| bytes.as_blob().ok());
+                let is_valid = files.get(&file) == Some(&true)
+                    && problems.is_none_or(is_json_array)
+                    && blob(3).is_some_and(|passages| passages.len().is_multiple_of(8))
+                    && blob(4).and_then(unpack_ascending).is_some()
+                    && is_within(row, 5, 0, 1);
+                expect(is_valid, "a note")
+            },
+        )
     }
 
     fn verify_dialects(&self) -> Result<()> {

@@ -339,6 +339,24 @@ impl LinkQueries<'_> {
 
     /// Counts the unresolved links of all files.
     pub(super) fn count_unresolved(&self) -> Result<usize> {
+        let mut count = 0;
+        self.each_unresolved(|_, links| count += links)?;
+        Ok(count)
+    }
+
+    /// Lists the files with an unresolved link.
+    pub fn sources_of_unresolved(&self) -> Result<Vec<FileId>> {
+        let mut sources = HashSet::new();
+        self.each_unresolved(|source, _| {
+            sources.insert(source);
+        })?;
+        let mut sources: Vec<FileId> = sources.into_iter().collect();
+        sources.sort_unstable();
+        Ok(sources)
+    }
+
+    /// Visits the unresolved links of all files: the source, and the number of its links of one text.
+    fn each_unresolved(&self, mut visit: impl FnMut(FileId, usize)) -> Result<()> {
         let unresolved = UnresolvedLinks::new(self.0)?;
         let db = &self.0.db;
         let read =
@@ -348,7 +366,6 @@ impl LinkQueries<'_> {
             db.prepare_cached("SELECT linkpath, syntax FROM linkpaths WHERE id = ?1").map_err(sql("read"))?;
         let mut path_of = db.prepare_cached("SELECT path FROM files WHERE id = ?1").map_err(sql("read"))?;
         let mut rows = select.query([]).map_err(sql("read"))?;
-        let mut count = 0;
         // The text of the last link, and whether such a link is unresolved wherever it stands, if that is known.
         let mut last: Option<(i64, String, LinkSyntax, Option<bool>)> = None;
         while let Some(row) = rows.next().map_err(sql("read"))? {
@@ -358,10 +375,10 @@ impl LinkQueries<'_> {
                 last = Some(text_of.query_row([id], read).map_err(sql("read"))?);
             }
             let Some((_, text, syntax, known)) = &mut last else { continue };
+            let source: FileId = row.get(1).map_err(sql("read"))?;
             let is_unresolved = match known {
                 Some(is_unresolved) => *is_unresolved,
                 None => {
-                    let source: FileId = row.get(1).map_err(sql("read"))?;
                     let path = path_of.query_row([source], |row| read_path(row, 0)).map_err(sql("read"))?;
                     let is_unresolved = unresolved.contain(text, *syntax, &path)?;
                     *known = Some(is_unresolved).filter(|_| !unresolved.depends_on_source(text, *syntax));
@@ -369,10 +386,49 @@ impl LinkQueries<'_> {
                 }
             };
             if is_unresolved {
-                count += usize::try_from(row.get::<_, i64>(2).map_err(sql("read"))?).unwrap_or(0);
+                let links: i64 = row.get(2).map_err(sql("read"))?;
+                visit(source, usize::try_from(links).unwrap_or(0));
             }
         }
-        Ok(count)
+        Ok(())
+    }
+
+    /// Lists the files with a link that names a part of a note.
+    pub fn sources_of_part_links(&self) -> Result<Vec<FileId>> {
+        self.0.collect("SELECT file FROM details WHERE names_parts", [], |row| row.get(0))
+    }
+
+    /// Visits the links whose text and syntax are wanted: the source, the text and the syntax, once for each source and text.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the catalog cannot be read.
+    pub fn each_with_text(
+        &self,
+        wanted: impl Fn(&str, LinkSyntax) -> bool,
+        mut visit: impl FnMut(FileId, &str, LinkSyntax),
+    ) -> Result<()> {
+        let texts: Vec<(i64, String, LinkSyntax)> =
+            self.0.collect("SELECT id, linkpath, syntax FROM linkpaths", [], |row| {
+                Ok((row.get(0)?, row.get(1)?, syntax_of(row.get(2)?)))
+            })?;
+        let texts = texts.into_iter().filter(|(_, text, syntax)| wanted(text, *syntax));
+        let texts: HashMap<i64, (String, LinkSyntax)> =
+            texts.map(|(id, text, syntax)| (id, (text, syntax))).collect();
+        if texts.is_empty() {
+            return Ok(());
+        }
+        let mut select = self
+            .0
+            .db
+            .prepare_cached("SELECT linkpath, source FROM links WHERE count > 0")
+            .map_err(sql("read"))?;
+        let mut rows = select.query([]).map_err(sql("read"))?;
+        while let Some(row) = rows.next().map_err(sql("read"))? {
+            if let Some((text, syntax)) = texts.get(&row.get::<_, i64>(0).map_err(sql("read"))?) {
+                visit(row.get(1).map_err(sql("read"))?, text, *syntax);
+            }
+        }
+        Ok(())
     }
 
     /// Lists all groups of links with the id and path of their source.

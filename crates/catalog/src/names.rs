@@ -1,6 +1,6 @@
 //! Lookup of files by name: id, file name, title and alias.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use rusqlite::params;
 use sidenote_base::error::Result;
@@ -68,6 +68,26 @@ impl NameQueries<'_> {
         }
         rows.retain(|row| row.kind == FileKind::Note && !row.excluded);
         Ok(rows)
+    }
+
+    /// Lists the files with an `id` property that another file has too, as a property or as the id of its path.
+    pub fn with_shared_ids(&self) -> Result<Vec<FileId>> {
+        let ids: Vec<(String, FileId)> =
+            self.0.collect("SELECT key, file FROM names WHERE what = ?1", [NAME_ID], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?;
+        let mut files: HashMap<String, Vec<FileId>> = HashMap::new();
+        for (id, file) in ids {
+            files.entry(id).or_default().push(file);
+        }
+        let mut shared = Vec::new();
+        for (id, mut files) in files {
+            files.extend(self.at_path_id(&id)?.map(|row| row.id));
+            if files.len() > 1 {
+                shared.append(&mut files);
+            }
+        }
+        Ok(shared)
     }
 
     /// Finds the visible note whose path has this id, even if the note has an `id` property.

@@ -7,7 +7,7 @@ use rusqlite::OptionalExtension;
 use sidenote_base::error::Result;
 use sidenote_markdown::path::NotePath;
 
-use super::{CatalogReader, FileId, FileKind, read_path, sql};
+use super::{CatalogReader, FileId, FileKind, Hash, read_path, sql};
 
 /// The number of files up to which paths are looked up one by one. For more files all paths are read in order.
 const MAX_LOOKUPS: usize = 1000;
@@ -97,6 +97,14 @@ impl PathQueries<'_> {
         })
     }
 
+    /// Lists the notes and canvases that changed so shortly before they were read that equal stats prove nothing, with the hashes
+    /// of what was read.
+    pub fn racy(&self) -> Result<Vec<(NotePath, Option<Hash>)>> {
+        self.0.collect("SELECT path, hash FROM files WHERE racy AND kind < 2", [], |row| {
+            Ok((read_path(row, 0)?, row.get(1)?))
+        })
+    }
+
     /// Lists the notes and canvases whose text is not known, because they could not be read or are too large.
     pub fn without_text(&self) -> Result<Vec<NotePath>> {
         self.0.collect("SELECT path FROM files WHERE hash IS NULL AND kind < 2 ORDER BY path", [], |row| {
@@ -117,6 +125,14 @@ impl PathQueries<'_> {
         self.0.collect("SELECT path, excluded, hash IS NOT NULL FROM files WHERE kind < 2", [], |row| {
             Ok((read_path(row, 0)?, row.get(1)?, row.get(2)?))
         })
+    }
+
+    /// Lists the notes and canvases in which the parser found a problem.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the catalog cannot be read.
+    pub fn with_problems(&self) -> Result<Vec<FileId>> {
+        self.0.collect("SELECT file FROM details WHERE problems IS NOT NULL", [], |row| row.get(0))
     }
 
     /// Returns the places of files in the order of paths. Missing files have none. If there are many files, all files of the

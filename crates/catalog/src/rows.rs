@@ -433,6 +433,8 @@ pub struct Record {
     pub passages: Vec<i64>,
     /// The starts of the sections in ascending order; empty if the file is not a note.
     pub sections: Vec<usize>,
+    /// Whether a link names a part of a note, such as a heading.
+    pub names_parts: bool,
 }
 
 /// The totals of a catalog.

@@ -12,7 +12,7 @@ CREATE TABLE files (
   size INTEGER NOT NULL, mtime INTEGER NOT NULL, ctime INTEGER NOT NULL, racy INTEGER NOT NULL, hash BLOB,
   excluded INTEGER NOT NULL, note_id TEXT, title TEXT, created INTEGER, updated INTEGER, category TEXT, type TEXT,
   name_key TEXT NOT NULL, put_away INTEGER NOT NULL, path_id BLOB, times INTEGER NOT NULL);
-CREATE TABLE details (file INTEGER PRIMARY KEY, properties TEXT NOT NULL, problems TEXT, passages BLOB NOT NULL, sections BLOB NOT NULL);
+CREATE TABLE details (file INTEGER PRIMARY KEY, properties TEXT NOT NULL, problems TEXT, passages BLOB NOT NULL, sections BLOB NOT NULL, names_parts INTEGER NOT NULL);
 CREATE TABLE property_names (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE names (key TEXT NOT NULL, what INTEGER NOT NULL, file INTEGER NOT NULL, spelling TEXT);
 CREATE TABLE tags (key TEXT, file INTEGER, name TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (key, file)) WITHOUT ROWID;
@@ -55,6 +55,9 @@ pub(super) const INDEXES: &[(&str, &str)] = &[
     // An unresolved link is looked up by its text, a resolved one by its target. A link that leads to a file under some dialects
     // alone is looked up by both. With target and number, unresolved links are counted without their rows.
     ("links_unsure", concat!("links (linkpath, target, count) WHERE ", unsure!())),
+    // Few notes have a problem, or a link that names a part of a note.
+    ("details_problems", "details (file) WHERE problems IS NOT NULL"),
+    ("details_parts", "details (file) WHERE names_parts"),
     ("files_path_id", "files (path_id) WHERE path_id IS NOT NULL"),
     ("files_put_away", "files (put_away) WHERE put_away <> 0"),
     ("relations_type", "relations (type)"),

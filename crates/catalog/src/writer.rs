@@ -383,13 +383,14 @@ impl CatalogWriter {
         let passages: Vec<u8> = record.passages.iter().flat_map(|passage| passage.to_le_bytes()).collect();
         let properties = self.pack_properties(&record.properties)?;
         self.run(
-            "INSERT INTO details VALUES (?1, ?2, ?3, ?4, ?5)",
+            "INSERT INTO details VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             params![
                 row.id,
                 properties,
                 Some(&record.problems).filter(|list| *list != "[]"),
                 passages,
-                pack_ascending(&record.sections)
+                pack_ascending(&record.sections),
+                record.names_parts
             ],
         )?;
         let title = (NAME_TITLE, Some(row.title.as_str()).filter(|title| *title != row.path.stem()));

@@ -389,6 +389,8 @@ pub struct Drift {
     pub changed: Vec<NotePath>,
     /// Indexed files that do not exist.
     pub removed: Vec<NotePath>,
+    /// Whether some folder could not be listed.
+    pub has_gaps: bool,
 }
 
 impl Drift {
@@ -406,8 +408,8 @@ impl Drift {
 /// Returns the files that differ from the index, without changing anything.
 pub(super) fn drift(vault: &Vault, catalog: &CatalogReader) -> Result<Drift> {
     let settings = vault.settings();
-    let (scan, _) = scan_vault(vault, catalog, &settings, &Redo::Nothing, &FolderListings::default())?;
-    let mut drift = Drift::default();
+    let (scan, gaps) = scan_vault(vault, catalog, &settings, &Redo::Nothing, &FolderListings::default())?;
+    let mut drift = Drift { has_gaps: !gaps.unreadable.is_empty(), ..Drift::default() };
     for pair in merge_by_path(scan.found, scan.indexed) {
         match pair {
             (Some(new), Some(old)) if stat_of(&new) != old.stat => drift.changed.push(new.path),

@@ -17,7 +17,7 @@ use sidenote_markdown::canvas;
 use sidenote_markdown::decode::decode_whole;
 use sidenote_markdown::frontmatter::Frontmatter;
 use sidenote_markdown::line::Lines;
-use sidenote_markdown::link::LinkSyntax;
+use sidenote_markdown::link::{Link, LinkSyntax};
 use sidenote_markdown::name_date::day_in_name;
 use sidenote_markdown::note::{Note, Piece, PieceKind, Separator};
 use sidenote_markdown::note_names::{own_id, property_text, title_of};
@@ -210,6 +210,7 @@ impl IndexedDocument {
                 tasks: Vec::new(),
                 passages: Vec::new(),
                 sections: Vec::new(),
+                names_parts: false,
             },
             entry: None,
         }
@@ -247,6 +248,8 @@ impl IndexedDocument {
         record.problems = serde_json::to_string(&note.problems).unwrap_or_else(|_| "[]".to_owned());
         let (links, groups) = link_groups(note);
         record.links = links;
+        let names_part = |link: &Link| !link.is_external() && !link.looked_up_subpath().is_empty();
+        record.names_parts = note.links.iter().any(names_part);
         record.relations = relation_records(path, &reading, rules, &groups);
         if record.row.kind == FileKind::Note {
             record.sections = note.sections(&reading.text);

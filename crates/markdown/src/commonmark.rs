@@ -21,7 +21,7 @@ pub use self::anchors::{PagePlace, page_places};
 pub use self::blocks::blocks;
 pub use self::html::{EmbedHtml, LinkPages, LinkTarget, heading_id, heading_ids, html};
 pub use self::html_tags::{escape_attribute, escape_text};
-pub use self::ignore_comments::{IgnoreComment, IgnoreRange, ignore_comments};
+pub use self::ignore_comments::{IgnoreComment, IgnoreRange, has_ignore_comment, ignore_comments};
 use self::nesting::{LeafKind, trimmed};
 use self::parser_input::{DEEPEST, parser_input};
 use crate::commonmark::nesting::{ContainerKind, ContainerStack};

@@ -1,7 +1,7 @@
 //! Checks a vault for broken links, ambiguous names, invalid frontmatter, conflict markers of git, and duplicates.
 //!
 //! Reads every note once, in parallel, and keeps of each only what the checks need. Needs no index and changes no note. Where the
-//! index is current and names and links alone decide the wanted codes, only the notes are read that can have such a problem.
+//! index is current, only the notes are parsed that can have a problem, and no others are read if their texts tell nothing.
 
 pub mod baseline;
 pub mod codes;
@@ -22,13 +22,14 @@ use sidenote_base::parallel;
 use sidenote_catalog::CatalogReader;
 use sidenote_config::Config;
 use sidenote_journal::Journal;
-use sidenote_links::anchor::AnchorTarget;
-use sidenote_links::dialect::{DialectChoice, LinkDialect};
-use sidenote_links::link_part::NoteParts;
+use sidenote_links::dialect::DialectChoice;
+use sidenote_links::merge::first_conflict;
+use sidenote_links::resolve::FileNames;
+use sidenote_markdown::commonmark::has_ignore_comment;
 use sidenote_markdown::decode::decode;
+use sidenote_markdown::edit::ContentHash;
 use sidenote_markdown::note::Note;
 use sidenote_markdown::path::NotePath;
-use sidenote_markdown::subpath::SubpathTarget;
 use sidenote_markdown::word_sketch::WordSketch;
 use sidenote_open_vault::sync::IndexSync;
 use sidenote_vault::Vault;
@@ -40,9 +41,10 @@ use crate::check::baseline::{Baseline, BaselineCounts};
 use crate::check::candidates::Candidates;
 use crate::check::files::CheckedFiles;
 use crate::check::git_files::{CheckedRepository, VaultChanges};
-use crate::check::note::{CheckedNote, LinkNames, PartLink, check_note};
-use crate::check::problem::{Fix, Problem};
+use crate::check::note::{CheckedNote, LinkNames, PartLink, broken_parts_of, check_note};
+use crate::check::problem::Problem;
 use crate::check::rules::Rules;
+use crate::compared_text::ComparedText;
 use crate::conflicts::{ConflictCopies, ConflictCopy};
 
 /// What is checked, and which problems are reported. By default, all problems of the files on the disk are.
@@ -113,7 +115,8 @@ impl Upkeep<'_> {
     pub fn check_with(&self, request: &CheckRequest) -> Result<CheckReply> {
         let core = self.core;
         let is_new = core.index.generation()? == 0;
-        let behind = core.index.drift(&core.vault)?.len();
+        let drift = core.index.drift(&core.vault)?;
+        let behind = drift.len();
         let is_in_step = if request.fix { IndexSync::of(core).refresh()? == 0 } else { behind == 0 };
         let mut of_index = Vec::new();
         if !is_in_step && !is_new {
@@ -124,11 +127,22 @@ impl Upkeep<'_> {
             true => None,
             false => core.index.catalog().links().dialects()?.chosen_by_links(),
         };
-        let catalog = (is_in_step && !is_new).then(|| core.index.catalog());
+        // A folder that cannot be listed is a problem.
+        let is_current =
+            is_in_step && !is_new && !drift.has_gaps && !changed_unseen(&core.vault, &core.index.catalog())?;
+        let catalog = is_current.then(|| core.index.catalog());
         let indexed = IndexState { dialect: known, current: catalog.as_deref() };
         let reply = check_files(&core.vault, &core.config, request, of_index, indexed)?;
         Ok(CheckReply { behind, fixed: is_in_step, ..reply })
     }
+}
+
+/// Returns whether a file whose stat proves nothing has other bytes than the indexed ones.
+fn changed_unseen(vault: &Vault, catalog: &CatalogReader) -> Result<bool> {
+    let is_changed = |(path, hash): &(NotePath, Option<[u8; 32]>)| {
+        vault.read(path).ok().map(|bytes| ContentHash::of(&bytes).to_bytes()) != *hash
+    };
+    Ok(catalog.paths().racy()?.iter().any(is_changed))
 }
 
 /// Checks a vault without an index. Nothing is written.
@@ -160,8 +174,9 @@ fn check_files(
     let rules = Rules::new(config)?;
     let needs_git = request.is_staged || request.since.is_some();
     let repository = needs_git.then(|| CheckedRepository::of(vault)).transpose()?;
-    let files = match &repository {
-        Some(repository) if request.is_staged => repository.staged()?,
+    let files = match (&repository, indexed.current) {
+        (Some(repository), _) if request.is_staged => repository.staged()?,
+        (_, Some(catalog)) => CheckedFiles::indexed(vault, catalog)?,
         _ => CheckedFiles::on_disk(vault),
     };
     let changes = match (&repository, &request.since) {
@@ -171,12 +186,14 @@ fn check_files(
         _ => None,
     };
     let known = indexed.dialect;
-    let catalog = indexed.current.filter(|_| !needs_git && request.baseline.is_none());
-    let only = match (catalog, &request.codes) {
-        (Some(catalog), Some(codes)) => Candidates::of(catalog, vault, codes, files.paths(), known)?,
-        _ => None,
+    let names = files.names(vault, known)?;
+    let only = match indexed.current.filter(|_| !needs_git) {
+        Some(catalog) => {
+            Candidates::of(catalog, vault, |code| request.wants(code), (files.paths(), &names), known)?
+        }
+        None => None,
     };
-    VaultCheck { vault, request, rules, changes, known, only }.run(&files, found)
+    VaultCheck { vault, request, rules, changes, known, names, only }.run(&files, found)
 }
 
 /// One check of a vault.
@@ -188,6 +205,8 @@ struct VaultCheck<'a> {
     changes: Option<VaultChanges>,
     /// The link dialect that the index found by the links.
     known: Option<DialectChoice>,
+    /// The names of the files.
+    names: FileNames,
     /// The notes that can have a problem; all if not given.
     only: Option<Candidates>,
 }
@@ -218,7 +237,6 @@ impl VaultCheck<'_> {
 
     /// Finds the problems of these notes. Links of other notes count, too, as links to them.
     fn problems_of(&self, files: &CheckedFiles<'_>, visible: &[&NotePath]) -> Result<Vec<Problem>> {
-        let names = files.names(self.vault, self.known)?;
         let removed = self.changes.as_ref().map(|changes| &changes.removed);
         let former = match removed.filter(|removed| !removed.is_empty()) {
             Some(removed) => {
@@ -228,15 +246,18 @@ impl VaultCheck<'_> {
             }
             None => None,
         };
-        let names = LinkNames { present: &names, former: former.as_ref() };
-        let can_have_problem =
-            |path: &&NotePath| self.only.as_ref().is_none_or(|only| only.read.contains(*path));
+        let names = LinkNames { present: &self.names, former: former.as_ref() };
+        let can_have_problem = |path: &&NotePath| {
+            self.only.as_ref().is_none_or(|only| only.reads_others || only.parsed.contains(*path))
+        };
         let read: Vec<&NotePath> = files
             .paths()
             .iter()
             .filter(|path| (path.is_note() || path.is_canvas()) && can_have_problem(path))
             .collect();
-        let mut checked = parallel::map(&read, 16, || (), |(), path| check_file(files, path, names));
+        let with_sketch = self.request.wants("near-duplicate");
+        let mut checked =
+            parallel::map(&read, 16, || (), |(), path| self.check_file(files, path, names, with_sketch));
         let is_visible: HashSet<&NotePath> = visible.iter().copied().collect();
         for (path, checked) in read.iter().zip(&mut checked) {
             if !is_visible.contains(path) {
@@ -263,16 +284,22 @@ impl VaultCheck<'_> {
         problems.extend(duplicate_ids(
             of_visible().filter_map(|(path, checked)| Some((path, checked.id.as_deref()?))),
         ));
-        let sketches: Vec<(&NotePath, &WordSketch)> = read
-            .iter()
-            .zip(&checked)
-            .filter(|(path, _)| is_visible.contains(*path))
-            .map(|(path, checked)| (*path, &checked.sketch))
-            .collect();
-        if self.request.wants("near-duplicate") {
+        if with_sketch {
+            let of_visible = read.iter().zip(&checked).filter(|(path, _)| is_visible.contains(*path));
+            let sketches: Vec<(&NotePath, &WordSketch)> =
+                of_visible.map(|(path, checked)| (*path, &checked.sketch)).collect();
             problems.extend(near_duplicates(&sketches));
         }
-        problems.extend(self.conflict_copies(files, visible));
+        if self.request.wants("conflict-copy") {
+            let known: HashMap<&NotePath, &CheckedNote> = read.iter().copied().zip(&checked).collect();
+            // A note that cannot be read is a problem of its own.
+            problems.extend(conflict_copies(visible, |path| match known.get(path) {
+                Some(CheckedNote { id, sketch, .. }) if with_sketch => {
+                    Some(ComparedText { id: id.clone(), sketch: sketch.clone() })
+                }
+                _ => Some(ComparedText::of(path, &decode(&files.read(path).ok()??).text)),
+            }));
+        }
         let targets: HashSet<&NotePath> = checked.iter().flat_map(|checked| &checked.targets).collect();
         // Notes that were not read have links, too.
         let may_be_orphan =
@@ -283,30 +310,38 @@ impl VaultCheck<'_> {
                 .map(|(path, checked)| (path, !checked.targets.is_empty())),
             &targets,
         ));
-        let ignored: HashMap<&str, &[&str]> = read
-            .iter()
-            .zip(&checked)
-            .filter(|(_, checked)| !checked.ignored.is_empty())
-            .map(|(path, checked)| (path.as_str(), checked.ignored.as_slice()))
-            .collect();
+        let ignored = ignored_codes(&read, &checked);
         problems.retain(|problem| {
             ignored.get(problem.path.as_str()).is_none_or(|codes| !codes.contains(&problem.code))
         });
         Ok(problems)
     }
 
-    /// Finds the second versions of notes that a synchronisation program left.
-    fn conflict_copies(&self, files: &CheckedFiles<'_>, visible: &[&NotePath]) -> Vec<Problem> {
-        if !self.request.wants("conflict-copy") {
-            return Vec::new();
-        }
-        // A note that cannot be read is a problem of its own.
-        let copies =
-            ConflictCopies::of(visible.iter().copied(), |path| files.read(path).ok().flatten()).find();
-        let of_copy = |copy: &ConflictCopy| {
-            Problem::of_file(&copy.copy, "conflict-copy", copy.describe()).related_to([copy.note.clone()])
+    /// Reads a note and keeps its problems. A note that was removed meanwhile has none.
+    fn check_file(
+        &self,
+        files: &CheckedFiles<'_>,
+        path: &NotePath,
+        names: LinkNames<'_>,
+        with_sketch: bool,
+    ) -> CheckedNote {
+        let bytes = match files.read(path) {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => return CheckedNote::default(),
+            Err(error) => {
+                let problem = Problem::of_file(path, "unreadable", error.to_string());
+                return CheckedNote { problems: vec![problem], ..CheckedNote::default() };
+            }
         };
-        copies.iter().map(of_copy).collect()
+        if self.only.as_ref().is_some_and(|only| !only.parsed.contains(path)) {
+            let text = decode(&bytes).text;
+            if !has_ignore_comment(&text) && first_conflict(&text).is_none() {
+                let ComparedText { id, sketch } =
+                    if with_sketch { ComparedText::of(path, &text) } else { ComparedText::default() };
+                return CheckedNote { sketch, id, ..CheckedNote::default() };
+            }
+        }
+        check_note(path, &bytes, names, with_sketch)
     }
 
     /// Finds invalid lines of the journal, and before-images that cannot be read.
@@ -362,19 +397,27 @@ fn lies_in(path: &str, place: &str) -> bool {
     place.is_empty() || below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Reads a note and keeps its problems. A note that was removed meanwhile has none.
-fn check_file(files: &CheckedFiles<'_>, path: &NotePath, names: LinkNames<'_>) -> CheckedNote {
-    match files.read(path) {
-        Ok(Some(bytes)) => check_note(path, &bytes, names),
-        Ok(None) => CheckedNote::default(),
-        Err(error) => CheckedNote {
-            problems: vec![Problem::of_file(path, "unreadable", error.to_string())],
-            ..CheckedNote::default()
-        },
-    }
+/// Returns the codes that comments turn off for whole notes, by their paths.
+fn ignored_codes<'a>(
+    read: &[&'a NotePath],
+    checked: &'a [CheckedNote],
+) -> HashMap<&'a str, &'a [&'static str]> {
+    let pairs = read.iter().zip(checked).filter(|(_, checked)| !checked.ignored.is_empty());
+    pairs.map(|(path, checked)| (path.as_str(), checked.ignored.as_slice())).collect()
 }
 
-/// Finds links to headings, blocks and footnotes that do not exist. The links are given by the notes they lead into.
+/// Finds the second versions of notes that a synchronisation program left. `compared` gives what a note is compared by.
+fn conflict_copies(
+    visible: &[&NotePath],
+    compared: impl Fn(&NotePath) -> Option<ComparedText> + Sync,
+) -> Vec<Problem> {
+    let of_copy = |copy: &ConflictCopy| {
+        Problem::of_file(&copy.copy, "conflict-copy", copy.describe()).related_to([copy.note.clone()])
+    };
+    ConflictCopies::of(visible.iter().copied(), compared).find().iter().map(of_copy).collect()
+}
+
+/// Finds links to headings, blocks and footnotes that do not exist. The links are given by the other notes they lead into.
 fn broken_parts(files: &CheckedFiles<'_>, parts: &BTreeMap<NotePath, Vec<PartLink>>) -> Vec<Problem> {
     let targets: Vec<_> = parts.iter().collect();
     let broken = parallel::map(
@@ -385,30 +428,8 @@ fn broken_parts(files: &CheckedFiles<'_>, parts: &BTreeMap<NotePath, Vec<PartLin
             // A note that cannot be read is a problem of its own.
             let Ok(Some(bytes)) = files.read(target) else { return Vec::new() };
             let decoded = decode(&bytes);
-            let note = Note::parse(&decoded.text);
-            let mut parts = NoteParts::new(&decoded.text, &note);
-            let mut problems = Vec::new();
-            for link in *links {
-                if !parts.has(&link.part) {
-                    let message = format!("{target} has no {}: {}", link.part.subpath, link.text);
-                    let fix = link.part.anchor.and_then(|dialect| slug_fix(link, &mut parts, dialect));
-                    problems.push(
-                        Problem::at(&link.source, &link.place, "broken-subpath", message)
-                            .with_target(link.target.clone())
-                            .with_fix(fix)
-                            .related_to([(*target).clone()]),
-                    );
-                }
-            }
-            problems
+            broken_parts_of(target, (&decoded.text, &Note::parse(&decoded.text)), links)
         },
     );
     broken.into_iter().flatten().collect()
-}
-
-/// Returns the fix of a subpath that is the text of a heading where its slug is needed.
-fn slug_fix(link: &PartLink, parts: &mut NoteParts<'_>, dialect: LinkDialect) -> Option<Fix> {
-    let SubpathTarget::Heading(heading) = parts.by_name().find(&link.part.subpath)? else { return None };
-    let slug = format!("#{}", parts.anchors(dialect).of(AnchorTarget::Heading(heading))?);
-    Some(Fix::replace(format!("Name the heading by its anchor: {slug}"), link.subpath_place, slug))
 }

@@ -12,11 +12,10 @@ use sidenote_links::merge::first_conflict;
 use sidenote_markdown::decode::decode;
 use sidenote_markdown::line::Lines;
 use sidenote_markdown::path::{NotePath, key};
-use sidenote_markdown::word_sketch::{ALIKE, WordSketch};
-use sidenote_open_vault::source::Source;
 use sidenote_open_vault::sync::IndexSync;
 
 use crate::Upkeep;
+use crate::compared_text::ComparedText;
 
 /// A file that a synchronisation program made of a note that two devices changed.
 #[derive(Debug, Clone, Serialize)]
@@ -58,16 +57,17 @@ impl ConflictCopy {
     }
 }
 
-/// The search for conflict copies among the files of a vault. `R` reads a file; a file that cannot be read is not evidence.
-pub(crate) struct ConflictCopies<'a, R> {
+/// The search for conflict copies among the files of a vault. `F` gives what a file is compared by; a file that cannot be read
+/// is not evidence.
+pub(crate) struct ConflictCopies<'a, F> {
     paths: HashMap<String, &'a NotePath>,
-    read: R,
+    compared: F,
 }
 
-impl<'a, R: Fn(&NotePath) -> Option<Vec<u8>> + Sync> ConflictCopies<'a, R> {
+impl<'a, F: Fn(&NotePath) -> Option<ComparedText> + Sync> ConflictCopies<'a, F> {
     /// Prepares a search among these notes and canvases.
-    pub(crate) fn of(files: impl IntoIterator<Item = &'a NotePath>, read: R) -> Self {
-        Self { paths: files.into_iter().map(|path| (key(path.as_str()), path)).collect(), read }
+    pub(crate) fn of(files: impl IntoIterator<Item = &'a NotePath>, compared: F) -> Self {
+        Self { paths: files.into_iter().map(|path| (key(path.as_str()), path)).collect(), compared }
     }
 
     /// Finds the conflict copies, by path.
@@ -81,10 +81,15 @@ impl<'a, R: Fn(&NotePath) -> Option<Vec<u8>> + Sync> ConflictCopies<'a, R> {
 
     /// Returns what a file is a copy of, if it is one.
     pub(crate) fn copy_at(&self, path: &NotePath) -> Option<ConflictCopy> {
+        let are_alike =
+            |one: &NotePath, other: &NotePath| match ((self.compared)(one), (self.compared)(other)) {
+                (Some(one), Some(other)) => one.is_alike(&other),
+                _ => false,
+            };
         let found = conflict_names(path).into_iter().find_map(|ConflictName { program, original }| {
             let note = self.paths.get(&key(original.as_str())).copied();
             match note {
-                Some(note) if !program.needs_evidence() || self.are_alike(path, note) => {
+                Some(note) if !program.needs_evidence() || are_alike(path, note) => {
                     Some((note.clone(), true, program))
                 }
                 None if !program.needs_evidence() => Some((original, false, program)),
@@ -92,18 +97,6 @@ impl<'a, R: Fn(&NotePath) -> Option<Vec<u8>> + Sync> ConflictCopies<'a, R> {
             }
         });
         found.map(|(note, exists, program)| ConflictCopy { copy: path.clone(), note, exists, program })
-    }
-
-    /// Returns whether two notes have one id, or about the same text.
-    fn are_alike(&self, one: &NotePath, other: &NotePath) -> bool {
-        let source = |path: &NotePath| Some(Source::unplaced(path.clone(), &(self.read)(path)?));
-        let (Some(one), Some(other)) = (source(one), source(other)) else { return false };
-        if let (Some(one), Some(other)) = (one.own_id(), other.own_id())
-            && key(&one) == key(&other)
-        {
-            return true;
-        }
-        WordSketch::of(&one.note, &one.text).share(&WordSketch::of(&other.note, &other.text)) >= ALIKE
     }
 }
 
@@ -116,7 +109,7 @@ impl Upkeep<'_> {
         IndexSync::of(self.core).refresh()?;
         let rows = self.core.index.catalog().select(&Filter { with_canvases: true, ..Filter::default() })?;
         let paths = rows.iter().map(|row| &row.path);
-        let copies = ConflictCopies::of(paths, |path| self.core.vault.read(path).ok()).find();
+        let copies = ConflictCopies::of(paths, |path| ComparedText::read(&self.core.vault, path)).find();
         let mark = |row: &FileRow| {
             // A note that cannot be read has no markers; `check` reports it.
             let bytes = self.core.vault.read(&row.path).ok()?;

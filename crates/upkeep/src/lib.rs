@@ -3,6 +3,7 @@
 
 pub mod backup;
 pub mod check;
+mod compared_text;
 pub mod conflicts;
 pub mod doctor;
 pub mod fix_problems;

@@ -26,6 +26,7 @@ use sidenote_vault::undo_log::UndoLog;
 use sidenote_vault::{backup_folder, merge_base};
 
 use crate::Upkeep;
+use crate::compared_text::ComparedText;
 use crate::conflicts::{ConflictCopies, ConflictCopy};
 use crate::merge_driver::merge_with_git;
 
@@ -164,7 +165,7 @@ impl CopyMerge<'_> {
     fn copies_of(&self, view: &View<'_>, named: &NotePath) -> Result<(NotePath, Vec<ConflictCopy>)> {
         let rows = self.core.index.catalog().select(&Filter::default())?;
         let paths = rows.iter().map(|row| &row.path);
-        let known = ConflictCopies::of(paths, |path| self.core.vault.read(path).ok());
+        let known = ConflictCopies::of(paths, |path| ComparedText::read(&self.core.vault, path));
         if let Some(copy) = known.copy_at(named) {
             if !copy.exists || !view.is_there(&copy.note)? {
                 return Err(Error::not_found(format!(

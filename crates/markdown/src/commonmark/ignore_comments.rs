@@ -38,14 +38,18 @@ pub enum IgnoreRange {
     InLine,
 }
 
+/// Returns whether a text has the word that such a comment begins with.
+pub fn has_ignore_comment(text: &str) -> bool {
+    memchr::memmem::find(text.as_bytes(), WORD.as_bytes()).is_some()
+}
+
 /// Finds the comments in a body that begins at `body_start`, in order. Comments in code are text.
 ///
 /// The next block is a paragraph, heading, list, table, quote, code block or rule at the level of the comment. Other
 /// comments of this kind, and link definitions, may precede it.
 pub fn ignore_comments(text: &str, body_start: usize) -> Vec<IgnoreComment> {
-    let body = text.get(body_start..).unwrap_or("");
     // Few notes have such a comment, and the others are not parsed again.
-    if memchr::memmem::find(body.as_bytes(), WORD.as_bytes()).is_none() {
+    if !has_ignore_comment(text.get(body_start..).unwrap_or("")) {
         return Vec::new();
     }
     let lines = Lines::new(text);

@@ -2,6 +2,7 @@
 
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_base::parallel;
+use sidenote_catalog::CatalogReader;
 use sidenote_links::dialect::DialectChoice;
 use sidenote_links::dialect_evidence::DialectCounts;
 use sidenote_links::resolve::FileNames;
@@ -40,6 +41,15 @@ impl<'a> CheckedFiles<'a> {
             gaps: found.gaps.unreadable.into_iter().map(gap).collect(),
             read: Box::new(|path| vault.read(path)),
         }
+    }
+
+    /// Lists the files of a vault that an index has as they are on the disk.
+    ///
+    /// # Errors
+    /// `Corrupt` or `Io` if the catalog cannot be read.
+    pub(super) fn indexed(vault: &'a Vault, catalog: &CatalogReader) -> Result<Self> {
+        let paths = catalog.paths().all()?.into_iter().map(|(path, _)| path).collect();
+        Ok(Self::given(paths, Box::new(|path| vault.read(path))))
     }
 
     /// Creates the list of given files, whose bytes `read` returns.

@@ -1,7 +1,8 @@
 //! The check of one note or canvas: its links, its markup, and the comments in it that turn codes off.
 
-use sidenote_links::dialect::{DialectUnit, PathSpelling};
-use sidenote_links::link_part::LinkPart;
+use sidenote_links::anchor::AnchorTarget;
+use sidenote_links::dialect::{DialectUnit, LinkDialect, PathSpelling};
+use sidenote_links::link_part::{LinkPart, NoteParts};
 use sidenote_links::merge::first_conflict;
 use sidenote_links::resolve::{FileNames, LinkFormat, LinkTarget};
 use sidenote_links::rewrite::{fits_in_wikilink, linktext, markdown_destination, parse};
@@ -14,6 +15,7 @@ use sidenote_markdown::note::Note;
 use sidenote_markdown::note_names::own_id;
 use sidenote_markdown::path::{NotePath, clean};
 use sidenote_markdown::span::Span;
+use sidenote_markdown::subpath::SubpathTarget;
 use sidenote_markdown::word_sketch::WordSketch;
 
 use crate::check::codes;
@@ -24,11 +26,11 @@ use crate::check::problem::{Fix, LineTexts, Place, Problem};
 #[derive(Default)]
 pub(super) struct CheckedNote {
     pub(super) problems: Vec<Problem>,
-    /// The links into notes with a subpath, by their target.
+    /// The links into other notes with a subpath, by their target.
     pub(super) parts: Vec<(NotePath, PartLink)>,
     /// The other files that it links to.
     pub(super) targets: Vec<NotePath>,
-    /// A sample of its word sequences.
+    /// A sample of its word sequences, if notes are compared by these.
     pub(super) sketch: WordSketch,
     /// Its property `id`.
     pub(super) id: Option<String>,
@@ -60,8 +62,13 @@ pub(super) struct LinkNames<'a> {
     pub(super) former: Option<&'a FileNames>,
 }
 
-/// Checks a note or canvas with these bytes.
-pub(super) fn check_note(path: &NotePath, bytes: &[u8], names: LinkNames<'_>) -> CheckedNote {
+/// Checks a note or canvas with these bytes. A sample of its word sequences is taken if `with_sketch`.
+pub(super) fn check_note(
+    path: &NotePath,
+    bytes: &[u8],
+    names: LinkNames<'_>,
+    with_sketch: bool,
+) -> CheckedNote {
     let decoded = decode(bytes);
     let note = parse(path, &decoded.text);
     let text: &str = &decoded.text;
@@ -76,7 +83,7 @@ pub(super) fn check_note(path: &NotePath, bytes: &[u8], names: LinkNames<'_>) ->
         comments: &comments,
     };
     let mut checked = CheckedNote {
-        sketch: WordSketch::of(&note, text),
+        sketch: if with_sketch { WordSketch::of(&note, text) } else { WordSketch::default() },
         id: own_id(&note).filter(|_| path.is_note()),
         ..CheckedNote::default()
     };
@@ -92,6 +99,10 @@ pub(super) fn check_note(path: &NotePath, bytes: &[u8], names: LinkNames<'_>) ->
     }
     checked.targets.sort_unstable();
     checked.targets.dedup();
+    // The note is parsed already.
+    let is_own = |(target, _): &mut (NotePath, PartLink)| target == path;
+    let own: Vec<PartLink> = checked.parts.extract_if(.., is_own).map(|(_, link)| link).collect();
+    checked.problems.extend(broken_parts_of(path, (text, &note), &own));
     checked.problems.extend(checker.dead_wikilinks());
     checked.problems.extend(checker.conflict_markers());
     if !fits_in_wikilink(path.as_str()) {
@@ -312,4 +323,34 @@ impl NoteChecker<'_> {
             }
         }
     }
+}
+
+/// Finds the links to headings, blocks and footnotes of a note that the note does not have.
+pub(super) fn broken_parts_of(
+    target: &NotePath,
+    (text, note): (&str, &Note),
+    links: &[PartLink],
+) -> Vec<Problem> {
+    let mut parts = NoteParts::new(text, note);
+    let mut problems = Vec::new();
+    for link in links {
+        if !parts.has(&link.part) {
+            let message = format!("{target} has no {}: {}", link.part.subpath, link.text);
+            let fix = link.part.anchor.and_then(|dialect| slug_fix(link, &mut parts, dialect));
+            problems.push(
+                Problem::at(&link.source, &link.place, "broken-subpath", message)
+                    .with_target(link.target.clone())
+                    .with_fix(fix)
+                    .related_to([target.clone()]),
+            );
+        }
+    }
+    problems
+}
+
+/// Returns the fix of a subpath that is the text of a heading where its slug is needed.
+fn slug_fix(link: &PartLink, parts: &mut NoteParts<'_>, dialect: LinkDialect) -> Option<Fix> {
+    let SubpathTarget::Heading(heading) = parts.by_name().find(&link.part.subpath)? else { return None };
+    let slug = format!("#{}", parts.anchors(dialect).of(AnchorTarget::Heading(heading))?);
+    Some(Fix::replace(format!("Name the heading by its anchor: {slug}"), link.subpath_place, slug))
 }

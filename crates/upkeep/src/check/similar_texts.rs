@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use sidenote_base::error::Result;
 use sidenote_base::parallel;
-use sidenote_links::rewrite::parse;
 use sidenote_markdown::commonmark::{IgnoreRange, ignore_comments};
 use sidenote_markdown::decode::decode;
 use sidenote_markdown::frontmatter;
@@ -16,6 +15,7 @@ use crate::check::across_notes::near_duplicates;
 use crate::check::files::CheckedFiles;
 use crate::check::problem::Problem;
 use crate::check::rules::Rules;
+use crate::compared_text::ComparedText;
 
 /// The bytes of a text below which it says nothing, such as an empty note.
 const SHORTEST: usize = 20;
@@ -63,7 +63,7 @@ impl Upkeep<'_> {
         let read = |path: &&NotePath| {
             let bytes = files.read(path).ok().flatten().unwrap_or_default();
             let text = decode(&bytes).text;
-            (sketch_of(path, &text), text_hash(&text))
+            (ComparedText::of(path, &text).sketch, text_hash(&text))
         };
         let read = parallel::map(
             &notes,
@@ -109,11 +109,6 @@ fn text_hash(text: &str) -> Option<u128> {
     }
     let hash: [u8; 32] = hasher.finalize().into();
     Some(hash.iter().take(16).fold(0, |number, byte| number << 8 | u128::from(*byte)))
-}
-
-fn sketch_of(path: &NotePath, text: &str) -> WordSketch {
-    let start = if path.is_canvas() { parse(path, text).body_start } else { frontmatter::read(text).1 };
-    WordSketch::of_body(text.get(start..).unwrap_or(""))
 }
 
 /// Returns whether a comment in a note turns a code off for the whole note.
