@@ -13,6 +13,7 @@ mod meter;
 mod near;
 mod remember;
 mod serve;
+mod whole;
 
 use std::env;
 use std::error::Error;

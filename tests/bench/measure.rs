@@ -22,7 +22,7 @@ use tantivy::{IndexWriter, TantivyDocument};
 
 use crate::bed::{Dice, Place, notes};
 use crate::meter::Sample;
-use crate::{Result, folder, near, remember, serve};
+use crate::{Result, folder, near, remember, serve, whole};
 
 /// The note that is changed; it belongs to the bench, not to the vault.
 const CHANGED: &str = "sidenote-bench.md";
@@ -76,7 +76,7 @@ const fn measure(
 }
 
 /// The measures, in the order of the table; each may take for granted what those before it leave.
-pub(crate) const MEASURES: [Measure; 38] = [
+pub(crate) const MEASURES: [Measure; 42] = [
     measure("limit", "read all, raw tantivy, one commit", Needs::Nothing, 3, limit),
     measure("cold", "index from nothing, without vectors", Needs::Nothing, 3, cold),
     measure("noop", "sync, nothing changed", Needs::Index, 1, noop),
@@ -84,6 +84,7 @@ pub(crate) const MEASURES: [Measure; 38] = [
     measure("one-scanned", "one note changed, scan and search", Needs::Index, 1, one_scanned),
     measure("rank", "BM25 ranking alone, no text shown", Needs::Index, 1, rank),
     measure("bm25", "warm search by words", Needs::Index, 1, bm25),
+    measure("phrases", "warm search for phrases of the notes", Needs::Index, 1, whole::phrases),
     measure("followed", "search by words while following the files", Needs::Index, 1, followed),
     measure("edit", "edit by another program until found", Needs::Index, 1, edit),
     measure("edit-copy", "the same while 10,000 notes are copied in", Needs::Index, 1, edit_copy),
@@ -103,6 +104,9 @@ pub(crate) const MEASURES: [Measure; 38] = [
     measure("near-alike", "the same, look-alikes and outliers", Needs::Nothing, 1, near::near_alike),
     measure("near-graph", "the same, by a graph", Needs::Nothing, 1, near::near_graph),
     measure("once-bm25", "search as a process, by words", Needs::Index, 1, once_bm25),
+    measure("once-tasks", "tasks as a process", Needs::Index, 1, whole::tasks),
+    measure("once-check", "check as a process", Needs::Index, 1, whole::check),
+    measure("once-links", "check --only broken-link as a process", Needs::Index, 1, whole::check_links),
     measure("once-hybrid", "search as a process, hybrid", Needs::Vectors, 1, once_hybrid),
     measure("fold", "fold the journal from scratch", Needs::Nothing, 1, remember::fold),
     measure("fold-kept", "take up the kept ledger", Needs::Nothing, 1, remember::fold_kept),
@@ -465,7 +469,7 @@ fn open_index(place: &Place) -> Result<Index> {
     Ok(Index::open(vault, options)?)
 }
 
-fn ask(store: &Store, query: &str, mode: Mode, no_sync: bool) -> Result<SearchReply> {
+pub(crate) fn ask(store: &Store, query: &str, mode: Mode, no_sync: bool) -> Result<SearchReply> {
     Ok(store.searches().search(&SearchRequest {
         query: query.to_owned(),
         mode: Some(mode),
