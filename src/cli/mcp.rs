@@ -246,8 +246,9 @@ fn apply_compatibility_settings(
                     folder.display()
                 ))
                 .with_hint(format!(
-                    "set MEMORY_DB_PATH to a folder, such as {0}, and import a backup of the other server: sidenote --vault {0} import memories_export.json",
-                    place.display()
+                    "set MEMORY_DB_PATH to a folder, such as {0}, and import the database of the other server: sidenote --vault {0} memory import {1}",
+                    place.display(),
+                    folder.display()
                 )));
             }
             open.vault = Some(created_folder(&folder)?);

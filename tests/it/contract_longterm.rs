@@ -571,7 +571,10 @@ fn a_database_of_the_original_server_is_refused_with_import_instructions() {
         .args(["mcp", "--toolset", "longterm"])
         .output();
     let said = crate::support::stderr(&done.unwrap());
-    assert!(said.contains("names the file") && said.contains("import memories_export.json"), "{said}");
+    assert!(
+        said.contains("names the file") && said.contains("memory import ") && said.contains("memories.db"),
+        "{said}"
+    );
     // The import keeps every field of its export.
     let export = r#"{"export_timestamp": "2026-01-01T00:00:00Z", "total_memories": 1, "memories": [{"id":
         "550e8400-e29b-41d4-a716-446655440000", "content": "Tea at five", "tags": ["a.b"], "importance": 7, "memoryType":

@@ -88,7 +88,7 @@ fn a_created_property_takes_precedence_over_the_journal() {
     keep(&store, "Zebra");
     keep(&store, "Adder");
     let path = vault.root().join(store.lookup().find("Adder").unwrap().path.as_str());
-    let text = fs::read_to_string(&path).unwrap().replace("2026-11-21T10:00:05Z", "2026-11-20T10:00:05Z");
+    let text = fs::read_to_string(&path).unwrap().replace("2026-11-21T10:00:05", "2026-11-20T10:00:05");
     fs::write(&path, text).unwrap();
     drop(store);
     let store = at(&vault, "999");

@@ -55,6 +55,7 @@ mod git;
 mod git_history;
 mod git_init;
 mod http;
+mod imports;
 mod incremental_index;
 mod index_damage;
 mod invalid_tags;

@@ -149,7 +149,7 @@ fn importance_written_back_is_the_new_starting_point() {
         let written = UsageEvent {
             at: BEGIN + 60 * DAY,
             id: 99,
-            what: UsageEventKind::Checkpoint { importance: written, tenths: 0 },
+            what: UsageEventKind::Checkpoint { importance: written, tenths: 0, idle: 0 },
         };
         Usage::from_events(uses.chain([written]).collect())
     };
@@ -771,6 +771,7 @@ fn story(raw: &[(u8, u8, i64)]) -> Vec<MemoryEvent> {
             2 => deed(UsageEventKind::Vote { useful: hours % 2 == 0 }),
             3 => deed(UsageEventKind::Checkpoint {
                 importance: (hours % 10) as f64,
+                idle: 0,
                 tenths: (hours % 5) as u8,
             }),
             4 => deed(UsageEventKind::Tier(Tier::ALL[hours as usize % 4])),

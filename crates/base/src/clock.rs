@@ -171,6 +171,19 @@ impl Timestamp {
         format!("{}{}", zoned.strftime("%Y-%m-%dT%H:%M:%S"), offset_of(&zoned))
     }
 
+    /// Formats the timestamp as RFC 3339 in UTC with milliseconds, as servers written in JavaScript do.
+    pub fn millis_rfc3339(self) -> String {
+        Instant::from_millisecond(self.0).map_or_else(
+            |_| format!("@{}", self.0),
+            |instant| instant.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),
+        )
+    }
+
+    /// Formats the timestamp as RFC 3339 in UTC, with milliseconds unless it is a whole second.
+    pub fn exact_rfc3339(self) -> String {
+        if self.0 % 1000 == 0 { self.rfc3339() } else { self.millis_rfc3339() }
+    }
+
     /// Formats the timestamp as RFC 3339 in UTC with whole seconds, as it is stored.
     pub fn rfc3339(self) -> String {
         Instant::from_millisecond(self.0).map_or_else(

@@ -10,6 +10,7 @@ mod folders;
 mod inserts;
 mod links;
 mod names;
+pub mod other_database;
 mod passages;
 mod paths;
 mod pool;
@@ -82,40 +83,42 @@ type Version = (i64, u64);
 
 /// Returns a conversion of SQLite's errors, for an operation named by a verb.
 fn sql(doing: &'static str) -> impl Fn(rusqlite::Error) -> Error {
-    move |error| {
-        // A value of another type or form than the one that was written is also damage.
-        let damaged = matches!(
-            error,
-            rusqlite::Error::FromSqlConversionFailure(..)
-                | rusqlite::Error::IntegralValueOutOfRange(..)
-                | rusqlite::Error::InvalidColumnType(..)
-                | rusqlite::Error::Utf8Error(..)
-        ) || matches!(
-            error.sqlite_error_code(),
-            Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase)
-        );
-        let kind = match error.sqlite_error_code() {
-            _ if damaged => ErrorKind::Corrupt,
-            Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
-                ErrorKind::Conflict
-            }
-            Some(
-                rusqlite::ErrorCode::DiskFull
-                | rusqlite::ErrorCode::SystemIoFailure
-                | rusqlite::ErrorCode::CannotOpen,
-            ) => ErrorKind::Io,
-            _ => ErrorKind::Internal,
-        };
-        Error::new(kind, format!("cannot {doing} the catalog")).with_source(error)
+    move |error| Error::new(kind_of(&error), format!("cannot {doing} the catalog")).with_source(error)
+}
+
+/// Returns the kind of an error of SQLite.
+fn kind_of(error: &rusqlite::Error) -> ErrorKind {
+    // A value of another type or form than the one that was written is also damage.
+    let damaged = matches!(
+        error,
+        rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..)
+            | rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::Utf8Error(..)
+    ) || matches!(
+        error.sqlite_error_code(),
+        Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase)
+    );
+    match error.sqlite_error_code() {
+        _ if damaged => ErrorKind::Corrupt,
+        Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => ErrorKind::Conflict,
+        Some(
+            rusqlite::ErrorCode::DiskFull
+            | rusqlite::ErrorCode::SystemIoFailure
+            | rusqlite::ErrorCode::CannotOpen,
+        ) => ErrorKind::Io,
+        _ => ErrorKind::Internal,
     }
 }
 
-/// Returns whether a catalog has a write-ahead log that is not empty.
+/// Returns whether a database has a write-ahead log that is not empty.
 fn has_log(path: &Path) -> bool {
-    path.with_file_name("catalog.db-wal").metadata().is_ok_and(|log| log.len() > 0)
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    Path::new(&log).metadata().is_ok_and(|log| log.len() > 0)
 }
 
-/// Opens a catalog that nobody writes to, without creating files next to it.
+/// Opens a database that nobody writes to, without creating files next to it.
 fn open_immutable(path: &Path) -> rusqlite::Result<Connection> {
     // A path need not be UTF-8: its bytes are what the address encodes.
     let name = percent_encoding::percent_encode(path.as_os_str().as_encoded_bytes(), NON_ALPHANUMERIC);

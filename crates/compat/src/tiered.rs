@@ -10,7 +10,7 @@ use sidenote_catalog::{Filter, Inactive};
 use sidenote_mcp::reply_limit::{TARGET_LENGTH, TextBudget};
 use sidenote_mcp::tool::{Answer, Effect, Tool};
 use sidenote_memory::preview::preview;
-use sidenote_memory::state::days_between;
+use sidenote_memory::state::{days_between, importance_of_share, share_of_importance};
 use sidenote_store::{
     ChangeReply, InsertOutcome, InsertRequest, Memory, MemoryRecallRequest, RecalledReply, Store, Tier,
     WorkContext,
@@ -202,7 +202,7 @@ impl MemoryOutput {
             memory_type: memory.kind.clone(),
             tier: memory.state.tier,
             category: properties.get("category").and_then(Value::as_str).map(str::to_owned),
-            importance: memory.given_importance().map_or(0.5, to_share),
+            importance: memory.given_importance().map_or(0.5, share_of_importance),
             tags: memory.tags.clone(),
             source: properties.get("source").and_then(Value::as_str).map(str::to_owned),
             pinned: memory.state.pinned,
@@ -394,18 +394,6 @@ pub(crate) fn tools() -> Vec<Tool> {
     ]
 }
 
-/// Converts an importance from 0 to 1 to our scale of 1 to 10. The middle and the ends map to each other.
-fn from_share(share: f64) -> f64 {
-    let ours = if share < 0.5 { 1.0 + share * 8.0 } else { share * 10.0 };
-    round(ours)
-}
-
-/// Converts an importance of our scale to one from 0 to 1, as the inverse of [`from_share`].
-fn to_share(ours: f64) -> f64 {
-    let ours = ours.clamp(1.0, 10.0);
-    round(if ours < 5.0 { (ours - 1.0) / 8.0 } else { ours / 10.0 })
-}
-
 /// Rounds to four decimals.
 fn round(number: f64) -> f64 {
     (number * 1e4).round() / 1e4
@@ -468,7 +456,7 @@ fn memory_store(store: &Store, input: StoreInput) -> Result<Answer> {
             kind.map(|kind| KindInput::parse(&kind, &mut notices)).unwrap_or_default().name().to_owned(),
         ),
         tags: input.tags.unwrap_or_default(),
-        importance: importance.map(from_share),
+        importance: importance.map(importance_of_share),
         properties,
         ..InsertRequest::default()
     };
@@ -700,7 +688,7 @@ fn memory_explain(store: &Store, input: ExplainInput) -> Result<Answer> {
         effective_age_days,
         scoring,
         half_life_days: reply.half_life_days,
-        effective_importance: to_share(state.importance),
+        effective_importance: share_of_importance(state.importance),
         use_count: state.uses,
         days_used: state.days_used,
         use_days: memory.use_days(),

@@ -32,7 +32,7 @@ const MAX_FILE_LEN: u64 = 1 << 31;
 /// The number of new events after which the cache file is written again.
 const SAVE_THRESHOLD: usize = 500;
 /// The version of the cache format.
-const FORMAT_VERSION: u8 = 5;
+const FORMAT_VERSION: u8 = 6;
 /// The minimum number of lines for one thread.
 const LINES_PER_CORE: usize = 2000;
 /// The number of bytes before the read position whose hash must be unchanged.
@@ -258,11 +258,13 @@ pub(crate) fn memory_events(event: &Event) -> Vec<MemoryEvent> {
             .get("useful")
             .and_then(serde_json::Value::as_bool)
             .map(|useful| UsageEventKind::Vote { useful }),
-        "importance" => event
-            .more
-            .get("importance")
-            .and_then(serde_json::Value::as_f64)
-            .map(|importance| UsageEventKind::Checkpoint { importance, tenths: tenths(event) }),
+        "importance" => event.more.get("importance").and_then(serde_json::Value::as_f64).map(|importance| {
+            UsageEventKind::Checkpoint {
+                importance,
+                tenths: tenths(event),
+                idle: event.more.get("idle").and_then(serde_json::Value::as_i64).unwrap_or(0).max(0),
+            }
+        }),
         "promote" | "demote" => event
             .more
             .get("to")

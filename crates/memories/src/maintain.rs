@@ -1,6 +1,6 @@
 //! Runs maintenance: tier changes, write-back of importance, eviction, and compaction of the journal.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -20,11 +20,12 @@ use sidenote_markdown::frontmatter::edit::{Refusal, set};
 use sidenote_markdown::path::NotePath;
 use sidenote_memory::eviction::{EvictionCandidate, choose};
 use sidenote_memory::memory_properties::MemoryProperties;
-use sidenote_memory::state::{DEFAULT_IMPORTANCE, fold_with};
+use sidenote_memory::state::{DEFAULT_IMPORTANCE, decay_time, fold_with};
 use sidenote_memory::tier::Tier;
 use sidenote_memory::types::GENERAL;
 use sidenote_open_vault::catalog_overlay::View;
 use sidenote_open_vault::idempotency::Calls;
+use sidenote_open_vault::lookup::Lookup;
 use sidenote_open_vault::source::Source;
 use sidenote_open_vault::sync::IndexSync;
 use sidenote_query::memory_weights::{Memory, MemoryWeights, Weighed};
@@ -113,8 +114,9 @@ pub struct CleanupReply {
     pub trashed: Vec<String>,
 }
 
-/// The notes with a written importance, by its bits and the uses that have not taken effect yet.
-pub(crate) type Written = BTreeMap<(u64, u8), Vec<FileRow>>;
+/// The notes with a written importance, by its bits, the uses that have not taken effect yet, and the time for which the notes
+/// had not been used, in milliseconds.
+pub(crate) type Written = BTreeMap<(u64, u8, i64), Vec<FileRow>>;
 
 impl Maintenance<'_> {
     /// Records which notes changed their tier since the last run. Also writes importance into frontmatter if requested,
@@ -249,7 +251,7 @@ impl Maintenance<'_> {
         let view = View::new(self.core)?;
         let memories = MemoryWeights::of(self.core).all_memories(now)?;
         let mut plan = ChangeSet::new("importance");
-        let mut written: BTreeMap<(u64, u8), Vec<&FileRow>> = BTreeMap::new();
+        let mut written = Written::new();
         for memory in &memories {
             let given = memory.said.importance;
             let is_told =
@@ -271,27 +273,55 @@ impl Maintenance<'_> {
             if plan.files.last().is_none_or(|change| change.from != from) {
                 continue;
             }
-            let key = (memory.state.importance.to_bits(), memory.state.tenths);
-            written.entry(key).or_default().push(&memory.row);
+            let key = (memory.state.importance.to_bits(), memory.state.tenths, 0);
+            written.entry(key).or_default().push(memory.row.clone());
         }
-        Ok((
-            plan,
-            written.into_iter().map(|(key, rows)| (key, rows.into_iter().cloned().collect())).collect(),
-        ))
+        Ok((plan, written))
     }
 
     /// Records the importance that was written into notes, so that earlier uses do not count again.
     pub(super) fn note_written(&self, written: Written, now: Timestamp) -> Result<()> {
         let mut events = Vec::new();
-        for ((importance, tenths), rows) in written {
+        for ((importance, tenths, idle), rows) in written {
             for rows in rows.chunks(NAMED) {
                 let mut event = Calls::of(self.core).event_of("importance", now, rows.iter());
                 event.more.insert("importance".to_owned(), Value::from(f64::from_bits(importance)));
                 event.more.insert("tenths".to_owned(), Value::from(tenths));
+                event.more.extend((idle > 0).then(|| ("idle".to_owned(), Value::from(idle))));
                 events.push(event);
             }
         }
         self.core.journal().append_all(&events)
+    }
+
+    /// Records the importance that imported notes had in the program from which they come, so that its decay goes on
+    /// from there, instead of starting again at their creation. An importance above the one in the frontmatter was gained
+    /// by uses, which are not imported.
+    ///
+    /// # Errors
+    /// `Corrupt` if the index cannot be read; `Io` if the journal cannot be written.
+    pub fn note_imported<'n>(
+        &self,
+        notes: impl Iterator<Item = (&'n NotePath, f64)>,
+        now: Timestamp,
+    ) -> Result<()> {
+        let (mut rows, mut had) = (Vec::new(), HashMap::new());
+        for (path, importance) in notes {
+            rows.extend(Lookup::of(self.core).row_at(path.as_str())?);
+            had.insert(path.as_str(), importance);
+        }
+        let kinds = MemoryWeights::of(self.core).kinds();
+        let mut written = Written::new();
+        for memory in MemoryWeights::of(self.core).weigh(rows, now)? {
+            let Some(&importance) = had.get(memory.path.as_str()) else { continue };
+            let is_same = (memory.state.importance - importance).abs() < 0.5;
+            let given = memory.said.importance.unwrap_or(DEFAULT_IMPORTANCE);
+            let idle = decay_time(given, importance, &kinds.get(&memory.kind));
+            if let Some(idle) = idle.filter(|_| !is_same && !memory.said.is_protected()) {
+                written.entry((given.to_bits(), 0, idle)).or_default().push(memory.row);
+            }
+        }
+        self.note_written(written, now)
     }
 
     /// Moves the least used memories to the trash until 85 % of the limit is used, if they exceed it; with `force`,

@@ -40,7 +40,7 @@ pub struct IncomingMemory {
     pub kind: Option<String>,
     /// The tags.
     pub tags: Vec<String>,
-    /// The importance, 0 to 1.
+    /// The importance, 1 to 10.
     pub importance: Option<f64>,
     /// When the memory was made.
     pub created: Option<Timestamp>,
@@ -122,7 +122,7 @@ impl MemoryWrites<'_> {
                 .clone()
                 .unwrap_or_else(|| MemoryWeights::of(self.core).kinds().classify(&memory.content).to_owned());
             add("type", Value::from(kind));
-            add("created_at", Value::from(created.rfc3339()));
+            add("created_at", Value::from(created.exact_rfc3339()));
             if let Some(importance) = memory.importance {
                 add("importance", number(importance));
             }

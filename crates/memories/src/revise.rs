@@ -67,7 +67,7 @@ impl MemoryWrites<'_> {
                 let plan = Planner::of(self.core).plan_revise(&view, &path, &clean, now)?;
                 // The event comes first: it has no effect until the note has the importance.
                 if let Some((importance, row)) = importance.zip(row).filter(|_| !plan.is_empty()) {
-                    let written = Written::from([((importance.to_bits(), 0), vec![row])]);
+                    let written = Written::from([((importance.to_bits(), 0, 0), vec![row])]);
                     Maintenance::of(self.core).note_written(written, now)?;
                 }
                 place = Some(FileLocation::Vault(path));

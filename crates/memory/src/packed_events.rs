@@ -14,8 +14,8 @@ const NOT_USEFUL: u8 = 2;
 const CHECKPOINT: u8 = 3;
 const TIER: u8 = 4;
 
-/// Events in the order in which they were added. The record of one is: for a checkpoint, its importance and its tenths; then the
-/// time, the id and the kind. So the last one is read from the end.
+/// Events in the order in which they were added. The record of one is: for a checkpoint, its idle time, its importance and
+/// its tenths; then the time, the id and the kind. So the last one is read from the end.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct PackedEvents(Vec<u8>);
 
@@ -26,7 +26,8 @@ impl PackedEvents {
             UsageEventKind::Use => USE,
             UsageEventKind::Vote { useful: true } => USEFUL,
             UsageEventKind::Vote { useful: false } => NOT_USEFUL,
-            UsageEventKind::Checkpoint { importance, tenths } => {
+            UsageEventKind::Checkpoint { importance, tenths, idle } => {
+                self.0.extend(idle.to_le_bytes());
                 self.0.extend(importance.to_le_bytes());
                 self.0.push(tenths);
                 CHECKPOINT
@@ -68,7 +69,9 @@ fn split_last(bytes: &[u8]) -> Option<(UsageEvent, &[u8])> {
             let (tenths, rest) = rest.split_last()?;
             let (rest, importance) = rest.split_last_chunk()?;
             let importance = f64::from_le_bytes(*importance);
-            (UsageEventKind::Checkpoint { importance, tenths: *tenths }, rest)
+            let (rest, idle) = rest.split_last_chunk()?;
+            let idle = i64::from_le_bytes(*idle);
+            (UsageEventKind::Checkpoint { importance, tenths: *tenths, idle }, rest)
         }
         tier => (UsageEventKind::Tier(*Tier::ALL.get(usize::from(tier.checked_sub(TIER)?))?), rest),
     };

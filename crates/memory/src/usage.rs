@@ -90,12 +90,13 @@ impl Usage {
         Self { events, made: None }
     }
 
-    /// Returns the sort key for the creation of the note. Times in frontmatter have whole seconds; if the journal's time is
-    /// in the same second, it is used, because it has milliseconds. The event id orders notes of one millisecond.
+    /// Returns the sort key for the creation of the note. If the time in the frontmatter is a whole second, and the journal's
+    /// time is in it, that is used, because it has milliseconds. The event id orders notes of one millisecond.
     pub fn creation_order(&self, created: Timestamp) -> (Timestamp, EventId) {
         let second = |millis: i64| millis.div_euclid(1000);
         match self.made.filter(|(at, _)| second(*at) == second(created.millis())) {
-            Some((at, id)) => (Timestamp::from_millis(at), id),
+            Some((at, id)) if created.millis() % 1000 == 0 => (Timestamp::from_millis(at), id),
+            Some((_, id)) => (created, id),
             None => (created, 0),
         }
     }

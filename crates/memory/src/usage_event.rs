@@ -23,6 +23,8 @@ pub enum UsageEventKind {
         importance: f64,
         /// The number of uses that had not taken effect yet.
         tenths: u8,
+        /// For how long the note had not been used then, in milliseconds.
+        idle: i64,
     },
     /// Maintenance recorded that the note is in this tier.
     Tier(Tier),

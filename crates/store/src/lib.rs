@@ -114,11 +114,13 @@ pub use sidenote_upkeep::check::similar_texts::{RepeatedTexts, SimilarTexts};
 pub use sidenote_upkeep::check::{CheckReply, CheckRequest};
 pub use sidenote_upkeep::conflicts::{ConflictCopy, ConflictsReply, MarkedNote};
 pub use sidenote_upkeep::doctor::{Diagnosis, Finding, Level};
+pub use sidenote_upkeep::export::{ExportReply, Form as ExportForm};
 pub use sidenote_upkeep::fix_problems::FixRequest;
 pub use sidenote_upkeep::follow::{Followed, Follower};
 pub use sidenote_upkeep::git_init::{
     GitInitReply, GitInitRequest, GitInitState, GitInitStep, prepare_repository,
 };
+pub use sidenote_upkeep::import::{ImportReply, ImportSource};
 pub use sidenote_upkeep::merge_copies::{MergeCopiesReply, MergeCopiesRequest, MergedCopy};
 pub use sidenote_upkeep::merge_driver::{
     MergeDriverReply, MergeDriverRequest, TIME_LIMIT as MERGE_TIME_LIMIT, drive_merge,
@@ -127,7 +129,6 @@ pub use sidenote_upkeep::models::{
     Check as ModelCheck, Installed, ModelItem, ModelKind, ModelSet, ModelState, ModelUse, Models,
     ModelsShown, Verified,
 };
-pub use sidenote_upkeep::transfer::{ExportReply, Form as ExportForm, ImportReply};
 use sidenote_vault::authority::authority_of;
 use sidenote_vault::location::LocationReason;
 use sidenote_vectors::Vectors;

@@ -19,7 +19,7 @@ use sidenote_vault::backup_folder;
 use sidenote_vault::backup_folder::{BackupManifest, PREFIX, UnfinishedBackup};
 
 use crate::Upkeep;
-use crate::transfer::Form;
+use crate::export::Form;
 
 /// The time after the last backup at which an automatic one is due.
 const DAY: i64 = 24 * 3_600_000;

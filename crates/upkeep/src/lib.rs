@@ -6,13 +6,14 @@ pub mod check;
 mod compared_text;
 pub mod conflicts;
 pub mod doctor;
+pub mod export;
 pub mod fix_problems;
 pub mod follow;
 pub mod git_init;
+pub mod import;
 pub mod merge_copies;
 pub mod merge_driver;
 pub mod models;
-pub mod transfer;
 
 use sidenote_open_vault::Core;
 
