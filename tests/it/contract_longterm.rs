@@ -80,7 +80,7 @@ fn a_memory_is_saved_as_a_note() {
     assert_eq!(
         text,
         format!(
-            "{{\n  \"status\": \"saved\",\n  \"id\": \"{id}\",\n  \"preview\": \"{preview}...\",\n  \"tags\": [\n    \"people\",\n    \"tea time\"\n  ],\n  \"importance\": 8,\n  \"memoryType\": \"preference\",\n  \"createdAt\": \"2026-11-21T00:00:00Z\"\n}}"
+            "{{\n  \"status\": \"saved\",\n  \"id\": \"{id}\",\n  \"preview\": \"{preview}...\",\n  \"tags\": [\n    \"people\",\n    \"tea time\"\n  ],\n  \"importance\": 8,\n  \"memoryType\": \"preference\",\n  \"createdAt\": \"2026-11-21T00:00:00.000Z\"\n}}"
         )
     );
     let note = only_note(&vault, "Memories");
@@ -239,7 +239,7 @@ fn lists_come_in_their_order_by_pages() {
     let all = client.json("get_all_memories", json!({}));
     assert_eq!((&all["total"], &all["returned"], &all["offset"]), (&json!(4), &json!(4), &json!(0)));
     assert_eq!(contents(&all["memories"]), ["Also second", "Second", "First", "The plan."]);
-    assert_eq!(all["memories"][0]["updatedAt"], "2026-11-12T10:00:00Z");
+    assert_eq!(all["memories"][0]["updatedAt"], "2026-11-12T10:00:00.000Z");
     assert_eq!(all["memories"][3]["memoryType"], "general");
     let keys: Vec<&String> = all["memories"][0].as_object().unwrap().keys().collect();
     assert_eq!(
@@ -305,15 +305,18 @@ fn a_search_counts_a_use_of_what_it_gives() {
     assert_eq!(
         found,
         json!([{ "rank": 1, "score": 1.0, "id": id, "content": content, "metadata": {}, "tags": [], "importance": 8,
-                 "memoryType": "general", "createdAt": "2026-11-21T00:00:00Z" }])
+                 "memoryType": "general", "createdAt": "2026-11-21T00:00:00.000Z" }])
     );
     let found = client.json("search_memory", json!({ "query": "heron" }));
     assert_eq!(contents(&found), [content]);
     assert_eq!(uses(&vault), 2);
-    // Five uses add half a point.
+    // Five uses add half a point, which the reply of the fifth shows.
+    let mut shown = Value::Null;
     for _ in 0..3 {
-        client.text("search_memory", json!({ "query": "heron at the weir" }));
+        shown =
+            client.json("search_memory", json!({ "query": "heron at the weir" }))[0]["importance"].clone();
     }
+    assert_eq!(shown, 8.5);
     assert_eq!(
         client.json("get_all_memories", json!({ "limit": 1, "offset": 1 }))["memories"][0]["importance"],
         8.5
@@ -336,8 +339,103 @@ fn importance_decays_and_restarts_when_it_is_set() {
     assert_eq!(reply["importance"], 9);
     let all = client.json("get_all_memories", json!({}));
     assert_eq!(all["memories"][0]["importance"], 9);
-    assert_eq!(all["memories"][0]["updatedAt"], "2026-05-01T00:00:00Z");
+    assert_eq!(all["memories"][0]["updatedAt"], "2026-05-01T00:00:00.000Z");
     client.finish();
+}
+
+#[test]
+fn an_update_restarts_decay() {
+    let vault = TestVault::new(&[]);
+    let mut client = serve(&vault, "2026-01-01");
+    let id = save(&mut client, json!({ "content": "Old news", "importance": 10 }));
+    let used = save(&mut client, json!({ "content": "The heron nests at the weir", "importance": 9 }));
+    for _ in 0..5 {
+        client.text("search_memory", json!({ "query": "The heron nests at the weir", "threshold": 1 }));
+    }
+    client.finish();
+    let importance = |now: &str| {
+        let mut client = serve(&vault, now);
+        let all = client.json("get_all_memories", json!({}))["memories"].clone();
+        client.finish();
+        let of = |id: &str| {
+            all.as_array().unwrap().iter().find(|memory| memory["id"] == id).unwrap()["importance"].clone()
+        };
+        (of(&id), of(&used))
+    };
+    // Sixty days are the half-life.
+    assert_eq!(importance("2026-03-02"), (json!(5), json!(5)));
+    let mut client = serve(&vault, "2026-03-02");
+    let reply = client.json("update_memory", json!({ "id": id, "content": "Old news, seen again" }));
+    assert_eq!(reply["importance"], 10);
+    // What the uses added is kept.
+    let reply = client.json("update_memory", json!({ "id": used, "tags": ["bird"] }));
+    assert_eq!(reply["importance"], 9.5);
+    client.finish();
+    assert_eq!(importance("2026-03-02"), (json!(10), json!(9.5)));
+    assert_eq!(importance("2026-04-01"), (json!(7), json!(6.5)));
+    assert_eq!(importance("2026-05-01").0, 5);
+    // An undone update takes back the importance that it wrote.
+    run(&vault, "2026-04-01", &["undo", "2"]);
+    assert_eq!(importance("2026-04-01").1, 3.5);
+}
+
+#[test]
+fn times_have_milliseconds() {
+    let vault = TestVault::new(&[]);
+    let mut client = serve(&vault, "2026-11-21T10:00:00.123Z");
+    let id = save(&mut client, json!({ "content": "Tea at five" }));
+    let memory = client.json("get_all_memories", json!({}))["memories"][0].clone();
+    let at = "2026-11-21T10:00:00.123Z";
+    assert_eq!((&memory["createdAt"], &memory["updatedAt"]), (&json!(at), &json!(at)));
+    client.finish();
+    let mut client = serve(&vault, "2026-11-22T10:00:00.456Z");
+    let reply = client.json("update_memory", json!({ "id": id, "content": "Tea at six" }));
+    assert_eq!(reply["updatedAt"], "2026-11-22T10:00:00.456Z");
+    client.finish();
+}
+
+#[test]
+fn the_backup_at_the_hundredth_memory_is_made_before_the_save_is_answered() {
+    let notes: Vec<(String, String)> =
+        (1..100).map(|at| (format!("Memories/{at}.md"), format!("Memory {at}\n"))).collect();
+    let notes: Vec<(&str, &str)> = notes.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let (vault, folder) = (TestVault::new(&notes), tempfile::tempdir().unwrap());
+    let backups = || {
+        let entries = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+        let is_backup = |path: &std::path::PathBuf| path.to_string_lossy().contains("memory_backup_");
+        entries.filter(is_backup).collect::<Vec<_>>()
+    };
+    let mut command = vault.command(&["mcp", "--toolset", "longterm"]);
+    let mut client = Client::of(
+        command.env("MEMORY_BACKUP_PATH", folder.path()).env("SIDENOTE_NOW", "2026-11-21T10:00:00Z"),
+    );
+    // The one of the day is made at the start.
+    while backups().is_empty() {
+        client.json("memory_stats", json!({}));
+    }
+    assert_eq!(backups().len(), 1);
+    save(
+        &mut client,
+        json!({ "content": "The hundredth", "metadata": { "topic": "tea" }, "memory_type": "fact" }),
+    );
+    assert_eq!(backups().len(), 2);
+    save(&mut client, json!({ "content": "One more" }));
+    assert_eq!(backups().len(), 2);
+    client.finish();
+    let newest =
+        backups().into_iter().max_by_key(|path| std::fs::metadata(path).unwrap().modified().unwrap());
+    let export = std::fs::read_to_string(newest.unwrap().join("memories_export.json")).unwrap();
+    let export: Value = serde_json::from_str(&export).unwrap();
+    assert_eq!(
+        (&export["total_memories"], &export["export_timestamp"]),
+        (&json!(100), &json!("2026-11-21T10:00:00.000Z"))
+    );
+    let saved =
+        export["memories"].as_array().unwrap().iter().find(|memory| memory["content"] == "The hundredth\n");
+    let saved = saved.unwrap();
+    assert_eq!((&saved["memoryType"], &saved["metadata"]), (&json!("fact"), &json!({ "topic": "tea" })));
+    let at = json!("2026-11-21T10:00:00.000Z");
+    assert_eq!((&saved["createdAt"], &saved["updatedAt"]), (&at, &at));
 }
 
 #[test]
@@ -358,7 +456,7 @@ fn an_update_changes_what_is_given() {
     assert_eq!(
         text,
         format!(
-            "{{\n  \"status\": \"updated\",\n  \"id\": \"{id}\",\n  \"content\": \"{preview}...\",\n  \"tags\": [\n    \"b\",\n    \"c\"\n  ],\n  \"importance\": 3,\n  \"memoryType\": \"task\",\n  \"updatedAt\": \"2026-11-21T00:00:00Z\"\n}}"
+            "{{\n  \"status\": \"updated\",\n  \"id\": \"{id}\",\n  \"content\": \"{preview}...\",\n  \"tags\": [\n    \"b\",\n    \"c\"\n  ],\n  \"importance\": 3,\n  \"memoryType\": \"task\",\n  \"updatedAt\": \"2026-11-21T00:00:00.000Z\"\n}}"
         )
     );
     let changes =
@@ -431,7 +529,7 @@ fn backups_are_written_to_the_configured_folder() {
     let mut client = Client::of(command.env("MEMORY_BACKUP_PATH", folder.path()));
     let reply = client.json("create_backup", json!({}));
     assert_eq!((&reply["status"], &reply["memoriesBackedUp"]), (&json!("backed_up"), &json!(1)));
-    assert_eq!(reply["timestamp"], "2026-11-21T00:00:00Z");
+    assert_eq!(reply["timestamp"], "2026-11-21T00:00:00.000Z");
     let path = reply["backupPath"].as_str().unwrap();
     assert!(path.contains("memory_backup_20261121_000000"), "{path}");
     assert!(std::path::Path::new(path).join("memories_export.json").exists());

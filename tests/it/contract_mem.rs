@@ -39,7 +39,7 @@ fn a_memory_is_written_into_the_folder_of_memories() {
     let keys: Vec<&String> = reply.as_object().unwrap().keys().collect();
     assert_eq!(keys, ["id", "file_path", "created_at"]);
     assert_eq!(reply["file_path"], "Memories/Boat the race.md");
-    assert_eq!(reply["created_at"], "2026-11-21T00:00:00Z");
+    assert_eq!(reply["created_at"], "2026-11-21T00:00:00.000Z");
     let id = text(&reply["id"]);
     assert_eq!(
         text_of(&vault, "Memories/Boat the race.md"),
@@ -123,7 +123,7 @@ fn a_memory_is_read_by_id_title_and_slug_in_three_formats() {
             );
             assert_eq!(
                 (&metadata["created_at"], &metadata["updated_at"]),
-                (&json!("2026-11-21T00:00:00Z"), &json!("2026-11-21T00:00:00Z"))
+                (&json!("2026-11-21T00:00:00.000Z"), &json!("2026-11-21T00:00:00.000Z"))
             );
         }
         assert_eq!(uses(&vault), 5);
@@ -157,7 +157,7 @@ fn an_edit_changes_the_given_fields_and_rewrites_links() {
         "edit_mem",
         json!({ "id": id, "title": "Dragon boats", "content": "New text.", "tags": ["x"] }),
     );
-    assert_eq!(reply, json!({ "id": id, "updated_at": "2026-11-21T00:00:00Z", "success": true }));
+    assert_eq!(reply, json!({ "id": id, "updated_at": "2026-11-21T00:00:00.000Z", "success": true }));
     assert_eq!(text_of(&vault, "Start.md"), "See [[Dragon boats]] and [[Dragon boats|that]].\n");
     assert!(!vault.root().join("Memories/Boat race.md").exists());
     let note = text_of(&vault, "Memories/Dragon boats.md");
@@ -191,7 +191,7 @@ fn a_flat_file_is_named_by_title_and_category() {
     let mut command = vault.command(&["mcp", "--notestore_path"]);
     let mut client = Client::of(command.arg(vault.root()).env("SIDENOTE_NOW", "2026-11-25T10:00:00Z"));
     let reply = client.json("edit_mem", json!({ "id": one, "title": "New one" }));
-    assert_eq!(reply["updated_at"], "2026-11-25T10:00:00Z");
+    assert_eq!(reply["updated_at"], "2026-11-25T10:00:00.000Z");
     assert!(!vault.root().join(&path).exists());
     let note = text_of(&vault, &format!("work-new-one-{one}.md"));
     assert!(
@@ -322,10 +322,10 @@ fn the_date_is_given_in_four_formats() {
     let vault = TestVault::new(&[]);
     let mut command = vault.command(&["mcp", "--toolset", "mem"]);
     let mut client = Client::of(command.env("SIDENOTE_NOW", "2026-11-21T14:05:06Z").env("TZ", "UTC"));
-    let iso = json!({ "date": "2026-11-21T14:05:06Z", "timezone": "UTC" });
+    let iso = json!({ "date": "2026-11-21T14:05:06.000Z", "timezone": "UTC" });
     assert_eq!(client.json("get_current_date", json!({})), iso);
     for (format, date) in [
-        ("iso", json!("2026-11-21T14:05:06Z")),
+        ("iso", json!("2026-11-21T14:05:06.000Z")),
         ("locale", json!("11/21/2026, 2:05:06 PM")),
         ("timestamp", json!(1_795_269_906_000_i64)),
         ("date_only", json!("2026-11-21")),

@@ -49,7 +49,7 @@ fn a_memory_is_stored_as_a_note() {
         json!({
             "id": id, "text": "Use cargo nextest", "type": "procedural", "memory_type": "procedural", "tier": "HOT", "importance": 0.7,
             "tags": ["rust", "two words"], "source": "chat", "pinned": false, "forgotten": false,
-            "createdAt": "2026-11-21T00:00:00Z", "path": "Memories/Use cargo nextest.md", "isDuplicate": false,
+            "createdAt": "2026-11-21T00:00:00.000Z", "path": "Memories/Use cargo nextest.md", "isDuplicate": false,
         })
     );
     assert_eq!(
@@ -405,11 +405,11 @@ fn the_context_expires() {
     assert_eq!(
         set["structuredContent"]["details"],
         json!({
-            "id": "active", "text": "moving the parser", "created_at": "2026-11-21T10:00:00Z", "ttl_seconds": 5400,
-            "expires_at": "2026-11-21T11:30:00Z",
+            "id": "active", "text": "moving the parser", "created_at": "2026-11-21T10:00:00.000Z", "ttl_seconds": 5400,
+            "expires_at": "2026-11-21T11:30:00.000Z",
         })
     );
-    assert_eq!(set["content"][0]["text"], "Context set. It expires at 2026-11-21T11:30:00Z.");
+    assert_eq!(set["content"][0]["text"], "Context set. It expires at 2026-11-21T11:30:00.000Z.");
     let seen = client.call("memory_recall", json!({ "query": "x" }));
     assert_eq!(seen["structuredContent"]["context"]["text"], "moving the parser");
     for (arguments, says) in [
@@ -431,7 +431,10 @@ fn the_context_expires() {
     assert_eq!(seen["structuredContent"]["context"], Value::Null);
     assert_eq!(details(&mut client, "memory_clear_context", json!({})), json!({ "cleared": false }));
     let set = details(&mut client, "memory_set_context", json!({ "text": "one" }));
-    assert_eq!((&set["expires_at"], &set["ttl_seconds"]), (&json!("2026-11-21T15:30:00Z"), &json!(14_400)));
+    assert_eq!(
+        (&set["expires_at"], &set["ttl_seconds"]),
+        (&json!("2026-11-21T15:30:00.000Z"), &json!(14_400))
+    );
     details(&mut client, "memory_set_context", json!({ "text": "two" }));
     assert_eq!(
         details(&mut client, "memory_clear_context", json!({})),

@@ -54,7 +54,7 @@ fn memories_are_stored_as_they_are_given() {
         got.starts_with(&format!(
             "ID: {id}\nContent: The boat leaves at nine.\n\nBring oars.\n\
              Metadata: {{\"z\":1,\"a\":[\"x\",{{\"deep\":null}}],\"when\":\"2026-11-21\",\"share\":0.5}}\n\
-             Created: 2026-11-21T00:00:00Z\nUpdated: 20"
+             Created: 2026-11-21T00:00:00.000Z\nUpdated: 20"
         )),
         "{got}"
     );
@@ -281,7 +281,7 @@ fn reading_a_memory_counts_as_a_use() {
     assert_eq!(
         blocks[0],
         format!(
-            "ID: {old}\nContent: old\nCreated: 2020-01-02T00:00:00Z\nUpdated: 2021-03-04T05:06:00Z\nSuperseded by: New"
+            "ID: {old}\nContent: old\nCreated: 2020-01-02T00:00:00.000Z\nUpdated: 2021-03-04T05:06:00.000Z\nSuperseded by: New"
         )
     );
     assert_eq!(blocks[1], format!("Memory {NOBODY} not found"));

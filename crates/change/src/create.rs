@@ -419,7 +419,7 @@ fn memory_properties(
     tags: &StoredTags,
     now: Timestamp,
 ) -> Vec<(String, Value, Source)> {
-    let at = Value::from(now.rfc3339());
+    let at = Value::from(now.exact_rfc3339());
     let category = request.category.as_ref().map_or(Source::Made, |_| Source::Asked);
     let fixed = [
         // The name of the file contains the id.

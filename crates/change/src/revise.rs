@@ -218,7 +218,7 @@ impl Planner<'_> {
         let tells =
             CHANGED.iter().find(|name| held(name)).or_else(|| CHANGED.first().filter(|_| held("created_at")));
         if let Some(name) = tells.filter(|_| text != old || is_moved) {
-            put(&mut text, path, name, &Value::from(now.rfc3339()))?;
+            put(&mut text, path, name, &Value::from(now.exact_rfc3339()))?;
         }
         Ok(text)
     }

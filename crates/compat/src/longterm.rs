@@ -152,7 +152,7 @@ struct SaveOutput {
     tags: Vec<String>,
     importance: Value,
     memory_type: String,
-    created_at: Timestamp,
+    created_at: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -164,7 +164,7 @@ struct UpdateOutput {
     tags: Vec<String>,
     importance: Value,
     memory_type: String,
-    updated_at: Timestamp,
+    updated_at: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -183,9 +183,9 @@ struct MemoryOutput {
     tags: Vec<String>,
     importance: Value,
     memory_type: String,
-    created_at: Timestamp,
+    created_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    updated_at: Option<Timestamp>,
+    updated_at: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -321,7 +321,8 @@ fn duplicate_answer(verb: &str, existing: &Memory) -> Answer {
 fn save(store: &Store, input: SaveInput) -> Result<Answer> {
     require_content(&input.content)?;
     let importance = within("importance", input.importance.unwrap_or(DEFAULT_IMPORTANCE), 1.0, 10.0)?;
-    let mut properties = Map::from_iter([("updated_at".to_owned(), Value::from(store.now().rfc3339()))]);
+    let mut properties =
+        Map::from_iter([("updated_at".to_owned(), Value::from(store.now().exact_rfc3339()))]);
     if !input.metadata.is_empty() {
         properties.insert("metadata".to_owned(), Value::Object(input.metadata));
     }
@@ -345,7 +346,7 @@ fn save(store: &Store, input: SaveInput) -> Result<Answer> {
         tags: memory.tags,
         importance: number(importance),
         memory_type: memory.kind,
-        created_at: memory.created,
+        created_at: memory.created.millis_rfc3339(),
     })
 }
 
@@ -361,7 +362,7 @@ fn output(text: MemoryText) -> MemoryOutput {
         tags: text.tags,
         importance: number(memory.state.importance),
         memory_type: memory.kind,
-        created_at: memory.created,
+        created_at: memory.created.millis_rfc3339(),
         updated_at: None,
     }
 }
@@ -455,7 +456,7 @@ fn list(store: &Store, input: ListInput) -> Result<Answer> {
     let mut memories: Vec<MemoryOutput> = texts
         .into_iter()
         .map(|text| {
-            let updated_at = Some(text.memory.updated);
+            let updated_at = Some(text.memory.updated.millis_rfc3339());
             MemoryOutput { updated_at, ..output(text) }
         })
         .collect();
@@ -500,7 +501,7 @@ fn update(store: &Store, input: UpdateInput) -> Result<Answer> {
         tags: text.tags,
         importance: number(importance.unwrap_or(text.memory.state.importance)),
         memory_type: text.memory.kind,
-        updated_at: text.memory.updated,
+        updated_at: text.memory.updated.millis_rfc3339(),
     })
 }
 
@@ -583,6 +584,6 @@ fn backup(store: &Store, _: NoInput) -> Result<Answer> {
         status: "backed_up",
         backup_path: made.path.display().to_string(),
         memories_backed_up: made.notes,
-        timestamp: made.at,
+        timestamp: Timestamp::parse(&made.at).map_or(made.at, Timestamp::millis_rfc3339),
     })
 }

@@ -4,7 +4,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_catalog::Filter;
 use sidenote_config::Layout;
@@ -114,7 +113,7 @@ struct DateInput {
 struct WriteOutput {
     id: String,
     file_path: String,
-    created_at: Timestamp,
+    created_at: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -132,8 +131,8 @@ struct ReadOutput {
 
 #[derive(Debug, Serialize)]
 struct ReadMetadata {
-    created_at: Timestamp,
-    updated_at: Timestamp,
+    created_at: String,
+    updated_at: String,
     last_reviewed: Option<Value>,
     tags: Vec<String>,
     category: Option<String>,
@@ -144,7 +143,7 @@ struct ReadMetadata {
 #[derive(Debug, Serialize)]
 struct EditOutput {
     id: String,
-    updated_at: Timestamp,
+    updated_at: String,
     success: bool,
 }
 
@@ -276,7 +275,7 @@ fn write(store: &Store, input: WriteInput) -> Result<Answer> {
     store.index().refresh()?;
     let is_flat = store.config().vault.layout == Layout::Memories;
     let folder = store.config().memory.folder.trim_matches('/').to_owned();
-    let updated = ("updated_at".to_owned(), Value::from(store.now().rfc3339()));
+    let updated = ("updated_at".to_owned(), Value::from(store.now().exact_rfc3339()));
     let request = NewRequest {
         title,
         content: input.content.trim().to_owned(),
@@ -292,7 +291,11 @@ fn write(store: &Store, input: WriteInput) -> Result<Answer> {
     let done = store.changes().change(&Operation::New(request), false)?;
     let made = done.made().ok_or_else(|| Error::internal("the new note has no path"))?;
     let memory = store.memories().memory_after(Some(&done), &made)?;
-    Answer::json(&WriteOutput { id: memory.id, file_path: memory.path, created_at: memory.created })
+    Answer::json(&WriteOutput {
+        id: memory.id,
+        file_path: memory.path,
+        created_at: memory.created.millis_rfc3339(),
+    })
 }
 
 fn read(store: &Store, input: ReadInput) -> Result<Answer> {
@@ -309,8 +312,8 @@ fn read(store: &Store, input: ReadInput) -> Result<Answer> {
     let category =
         text.properties.get("category").and_then(Value::as_str).filter(|category| !category.is_empty());
     let metadata = ReadMetadata {
-        created_at: text.memory.created,
-        updated_at: text.memory.updated,
+        created_at: text.memory.created.millis_rfc3339(),
+        updated_at: text.memory.updated.millis_rfc3339(),
         last_reviewed: text.properties.get("last_reviewed").cloned(),
         tags: text.tags,
         category: category.map(str::to_owned),
@@ -346,7 +349,7 @@ fn edit(store: &Store, input: EditInput) -> Result<Answer> {
         properties: Vec::new(),
     };
     let memory = store.memory_writes().revise(&request)?;
-    Answer::json(&EditOutput { id: memory.id, updated_at: memory.updated, success: true })
+    Answer::json(&EditOutput { id: memory.id, updated_at: memory.updated.millis_rfc3339(), success: true })
 }
 
 fn search(store: &Store, input: SearchInput) -> Result<Answer> {
@@ -433,7 +436,7 @@ fn current_date(store: &Store, input: DateInput) -> Result<Answer> {
     let now = store.now();
     let local = now.local();
     let date = match input.format.unwrap_or_default() {
-        DateFormatInput::Iso => Value::from(now.rfc3339()),
+        DateFormatInput::Iso => Value::from(now.millis_rfc3339()),
         DateFormatInput::Locale => Value::from(local.strftime("%-m/%-d/%Y, %-I:%M:%S %p").to_string()),
         DateFormatInput::Timestamp => Value::from(now.millis()),
         DateFormatInput::DateOnly => Value::from(local.strftime("%Y-%m-%d").to_string()),

@@ -207,7 +207,7 @@ impl MemoryOutput {
             source: properties.get("source").and_then(Value::as_str).map(str::to_owned),
             pinned: memory.state.pinned,
             forgotten: memory.state.forgotten,
-            created_at: memory.created.rfc3339(),
+            created_at: memory.created.millis_rfc3339(),
             path: memory.path.clone(),
         }
     }
@@ -692,7 +692,7 @@ fn memory_explain(store: &Store, input: ExplainInput) -> Result<Answer> {
         use_count: state.uses,
         days_used: state.days_used,
         use_days: memory.use_days(),
-        last_accessed_at: state.last_use.map(Timestamp::rfc3339),
+        last_accessed_at: state.last_use.map(Timestamp::millis_rfc3339),
         injection: InjectionOutput {
             eligible: reply.eligible,
             reason: reply.reason,
@@ -711,12 +711,12 @@ fn memory_set_context(store: &Store, input: ContextInput) -> Result<Answer> {
         return Err(Error::invalid("TTL hours must be greater than 0").with_hint("Leave ttlHours out for 4"));
     }
     let context = store.memories().set_context(&input.text, Some(hours))?;
-    let expires_at = context.expires_at.map(Timestamp::rfc3339);
+    let expires_at = context.expires_at.map(Timestamp::millis_rfc3339);
     let text = format!("Context set. It expires at {}.", expires_at.as_deref().unwrap_or("no time"));
     let output = ContextOutput {
         id: "active",
         text: context.text,
-        created_at: store.now().rfc3339(),
+        created_at: store.now().millis_rfc3339(),
         ttl_seconds: (hours * 3600.0).floor() as i64,
         expires_at,
     };

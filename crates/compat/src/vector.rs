@@ -384,8 +384,8 @@ fn get_memories(store: &Store, input: IdsInput) -> Result<Answer> {
         let mut block = format_memory(memory, &text, &content);
         block.push_str(&format!(
             "\nCreated: {}\nUpdated: {}",
-            memory.created.rfc3339(),
-            memory.updated.rfc3339()
+            memory.created.millis_rfc3339(),
+            memory.updated.millis_rfc3339()
         ));
         let superseded_by = memory.superseded_by.as_deref();
         let superseded_by = if memory.state.forgotten { Some("DELETED") } else { superseded_by };

@@ -13,7 +13,7 @@ use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sidenote_base::error::{Error, Result};
+use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_markdown::control::{plain, plain_lines};
 use sidenote_store::{EarlierCall, Intent, Role, Store};
 
@@ -488,7 +488,10 @@ impl Tool {
             return (self.format_error)(&self.unknown_argument_error(unknown), served);
         }
         let answer = (self.handler)(store, arguments);
-        let answer = answer.unwrap_or_else(|error| (self.format_error)(&error, served));
+        let mut answer = answer.unwrap_or_else(|error| (self.format_error)(&error, served));
+        if self.effect != Effect::ReadOnly && !answer.is_error {
+            answer = answer.with_notices(make_due_backup(store));
+        }
         // Other servers ignore what they do not know, and so do the tools that take their place, but they say so.
         answer.with_notices(unknown.iter().map(|unknown| {
             format!(
@@ -508,6 +511,17 @@ impl Tool {
             known.join(", "),
             self.example
         ))
+    }
+}
+
+/// Makes the backup that a change made due, such as that at every hundredth note, before the change is answered. Returns a
+/// notice if it cannot be made.
+fn make_due_backup(store: &Store) -> Option<String> {
+    match store.upkeep().backup_if_due() {
+        // Another thread or process is making it.
+        Err(error) if error.kind() == ErrorKind::Conflict => None,
+        Err(error) => Some(format!("the backup that is due was not made: {error}")),
+        Ok(_) => None,
     }
 }
 

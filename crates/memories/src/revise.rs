@@ -1,20 +1,25 @@
 //! Revises a memory: title, text and properties at once.
 
+use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
+use sidenote_catalog::FileRow;
+use sidenote_change::naming::number;
 use sidenote_change::operation::Operation;
 use sidenote_change::revise::ReviseRequest;
 use sidenote_change::{Changes, Planner};
 use sidenote_markdown::edit::{ChangeSet, FileLocation};
+use sidenote_memory::state::{DEFAULT_IMPORTANCE, importance_at_last_use};
 use sidenote_open_vault::catalog_overlay::View;
 use sidenote_open_vault::lookup::Lookup;
-use sidenote_query::memory_weights::Memory;
+use sidenote_query::memory_weights::{Memory, MemoryWeights};
 
 use crate::insert::InsertOutcome;
 use crate::maintain::Written;
 use crate::{Maintenance, Memories, MemoryWrites};
 
 impl MemoryWrites<'_> {
-    /// Revises a note and returns it. A new importance counts from now on, regardless of earlier uses.
+    /// Revises a note and returns it. A new importance counts from now on, regardless of earlier uses. Without one, the note
+    /// gets back the importance that it had when it was last used, which decays from now on.
     ///
     /// # Errors
     /// `NotFound` if no note has the name; `Exists` if several notes have it; `Invalid` if the note cannot be edited
@@ -47,11 +52,9 @@ impl MemoryWrites<'_> {
         known: impl FnOnce() -> Result<Option<Memory>>,
     ) -> Result<InsertOutcome> {
         let (operation, _) = Changes::of(self.core).clean_operation(&Operation::Revise(request.clone()));
-        let Operation::Revise(clean) = operation else {
+        let Operation::Revise(mut clean) = operation else {
             return Err(Error::internal("a redacted revision has another type"));
         };
-        let importance = request.properties.iter().find(|(name, _)| name == "importance");
-        let importance = importance.and_then(|(_, value)| value.as_f64());
         let mut held = None;
         let mut place = None;
         let done = Changes::of(self.core).apply_planned(
@@ -64,10 +67,10 @@ impl MemoryWrites<'_> {
                 let now = self.core.clock.now();
                 let path = view.find(&clean.note)?;
                 let row = Lookup::of(self.core).row_at(path.as_str())?;
+                let start = row.map(|row| self.decay_restart(row, &mut clean, now)).transpose()?.flatten();
                 let plan = Planner::of(self.core).plan_revise(&view, &path, &clean, now)?;
                 // The event comes first: it has no effect until the note has the importance.
-                if let Some((importance, row)) = importance.zip(row).filter(|_| !plan.is_empty()) {
-                    let written = Written::from([((importance.to_bits(), 0, 0), vec![row])]);
+                if let Some(written) = start.filter(|_| !plan.is_empty()) {
                     Maintenance::of(self.core).note_written(written, now)?;
                 }
                 place = Some(FileLocation::Vault(path));
@@ -84,5 +87,34 @@ impl MemoryWrites<'_> {
         Ok(InsertOutcome::Inserted(Box::new(
             Memories::of(self.core).memory_of_reply(&done, &now.to_string())?,
         )))
+    }
+
+    /// Returns the importance with which the decay of a revised note starts again, and adds it to the revision if the note
+    /// does not have it. `None` if the note has not decayed, or has no importance that may be written.
+    fn decay_restart(
+        &self,
+        row: FileRow,
+        revision: &mut ReviseRequest,
+        now: Timestamp,
+    ) -> Result<Option<Written>> {
+        let given = revision.properties.iter().find(|(name, _)| name == "importance");
+        if let Some((_, importance)) = given {
+            let importance = importance.as_f64();
+            return Ok(importance.map(|given| Written::from([((given.to_bits(), 0, 0), vec![row])])));
+        }
+        let weights = MemoryWeights::of(self.core);
+        let Some(memory) = weights.weigh(vec![row], now)?.pop() else { return Ok(None) };
+        let kind = weights.kind_of(&memory);
+        let (importance, tenths) = importance_at_last_use(&memory.said, &kind, &memory.usage, now);
+        let has = memory.said.importance.unwrap_or(DEFAULT_IMPORTANCE).to_bits() == importance.to_bits();
+        let is_told =
+            memory.said.importance.is_some() || (weights.is_own(&memory) && !memory.said.is_garbled);
+        if memory.state.importance >= importance || !(has || is_told) {
+            return Ok(None);
+        }
+        if !has {
+            revision.properties.push(("importance".to_owned(), number(importance)));
+        }
+        Ok(Some(Written::from([((importance.to_bits(), tenths, 0), vec![memory.row])])))
     }
 }

@@ -221,8 +221,9 @@ impl Recalls<'_> {
         scored.truncate(limit);
         notices.extend(by_meaning.filter(|_| !scored.is_empty()));
         let (rows, scores): (Vec<FileRow>, Vec<f64>) = scored.into_iter().unzip();
-        let memories = MemoryWeights::of(self.core).weigh(rows.clone(), self.core.clock.now())?;
+        // The reply shows what the use made of the importance.
         MemoryWeights::of(self.core).note_use(rows.iter(), "search");
+        let memories = MemoryWeights::of(self.core).weigh(rows, self.core.clock.now())?;
         let texts = memories
             .into_iter()
             .zip(scores)

@@ -104,7 +104,8 @@ impl Upkeep<'_> {
         let notes = self.core.index.catalog().totals().notes()?;
         let name = format!("{PREFIX}{}", now.local().strftime("%Y%m%d_%H%M%S"));
         let lock = self.core.vault.lock(&self.core.vault.records())?;
-        let (path, manifest) = draft.end(&lock, &name, now.rfc3339(), notes, self.core.config.backup.keep)?;
+        let (path, manifest) =
+            draft.end(&lock, &name, now.exact_rfc3339(), notes, self.core.config.backup.keep)?;
         drop(lock);
         let item = BackupItem::of(path, &manifest);
         let mut event = Event::new("backup", now);
@@ -121,8 +122,8 @@ impl Upkeep<'_> {
     /// # Errors
     /// `Conflict` if another process makes a backup; `Invalid` if the backup folder lies among the notes; `Io` if a
     /// file cannot be read or written.
-    pub(crate) fn backup_if_due(&self) -> Result<Option<BackupItem>> {
-        if !self.core.config.backup.auto {
+    pub fn backup_if_due(&self) -> Result<Option<BackupItem>> {
+        if !self.core.config.backup.auto || self.core.vault.is_read_only() {
             return Ok(None);
         }
         let mut last = None;

@@ -24,7 +24,7 @@ pub enum Form {
 }
 
 /// A memory in the form of an export.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize)]
 pub(crate) struct Record {
     id: String,
     path: String,
@@ -45,6 +45,19 @@ pub(crate) struct Record {
     properties: Map<String, Value>,
     /// The frontmatter as written in the note, with its delimiters.
     frontmatter: String,
+    /// The same under the names that the toolset `longterm` uses.
+    #[serde(flatten)]
+    longterm: LongtermKeys,
+}
+
+/// What the memory server with the tools of `longterm` has in its exports, beside what has the same name here.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LongtermKeys {
+    memory_type: String,
+    created_at: String,
+    updated_at: String,
+    metadata: Map<String, Value>,
 }
 
 /// A row of a table.
@@ -102,6 +115,14 @@ impl Upkeep<'_> {
         let source = Source::unplaced(memory.row.path.clone(), &self.core.read_bytes(&memory.row.path)?);
         let front = source.note.frontmatter.as_ref();
         let begin = frontmatter::read(&source.text).1;
+        let properties = front.map(|front| front.values()).unwrap_or_default();
+        let metadata = properties.get("metadata").and_then(Value::as_object);
+        let longterm = LongtermKeys {
+            memory_type: memory.kind.clone(),
+            created_at: memory.created.millis_rfc3339(),
+            updated_at: memory.updated.millis_rfc3339(),
+            metadata: metadata.cloned().unwrap_or_default(),
+        };
         Ok(Record {
             id: memory.id.clone(),
             path: memory.path.clone(),
@@ -111,15 +132,16 @@ impl Upkeep<'_> {
             kind: memory.kind.clone(),
             tags: memory.tags.clone(),
             importance: memory.state.importance,
-            created_at: memory.created.rfc3339(),
-            updated_at: memory.updated.rfc3339(),
+            created_at: memory.created.exact_rfc3339(),
+            updated_at: memory.updated.exact_rfc3339(),
             tier: memory.state.tier.to_string(),
             uses: memory.state.uses,
-            last_use: memory.state.last_use.map(Timestamp::rfc3339),
+            last_use: memory.state.last_use.map(Timestamp::exact_rfc3339),
             usefulness: memory.state.usefulness,
             pinned: memory.state.pinned,
             forgotten: memory.state.forgotten,
-            properties: front.map(|front| front.values()).unwrap_or_default(),
+            properties,
+            longterm,
         })
     }
 
@@ -137,7 +159,8 @@ impl Upkeep<'_> {
         let mut count = 0;
         let mut table = csv::Writer::from_writer(Vec::new());
         if form == Form::Json {
-            write!(out, "{{\"export_timestamp\":\"{}\",\"memories\":[", now.rfc3339()).map_err(failed)?;
+            write!(out, "{{\"export_timestamp\":\"{}\",\"memories\":[", now.millis_rfc3339())
+                .map_err(failed)?;
         }
         for memory in &memories {
             let record = match self.record(memory) {
