@@ -226,6 +226,38 @@ fn invalid_lines_are_answered_and_the_server_continues() {
 }
 
 #[test]
+fn a_line_that_is_too_long_is_answered_with_the_id_of_its_request() {
+    let vault = vault();
+    let mut client = Client::start(&vault, &[]);
+    let long = "x\\\"{\"id\\\": 5".repeat(2 << 20);
+    let long = serde_json::to_string(&long).unwrap();
+    let params = format!(r#""params":{{"id":"inner","name":"read_note","arguments":{{"notes":[{long}]}}}}"#);
+    for (line, id) in [
+        (format!(r#"{{"jsonrpc":"2.0","id":77,"method":"tools/call",{params}}}"#), json!(77)),
+        (
+            format!(r#"{{"jsonrpc":"2.0","method":"tools/call",{params}, "id" : "a \"b\"" }}"#),
+            json!("a \"b\""),
+        ),
+        (format!(r#"{{"jsonrpc":"2.0","method":"tools/call",{params},"id":{{"x":1}}}}"#), Value::Null),
+        (format!(r#"{{"jsonrpc":"2.0","method":"tools/call",{params}}}"#), Value::Null),
+        (format!(r#"[{{"jsonrpc":"2.0","id":8,{params}}}]"#), Value::Null),
+    ] {
+        client.send_line(&line);
+        // A notification can come before the answer.
+        let told = loop {
+            let told = client.receive();
+            if told.get("method").is_none() {
+                break told;
+            }
+        };
+        assert_eq!((&told["error"]["code"], &told["id"]), (&json!(-32600), &id), "{told}");
+        assert!(told["error"]["message"].as_str().unwrap().contains("has more than"), "{told}");
+    }
+    assert!(client.text("read_note", json!({ "notes": "Plan" })).contains("high water"));
+    client.finish();
+}
+
+#[test]
 fn a_change_by_another_editor_is_found_at_once() {
     let vault = vault();
     let mut client = Client::start(&vault, &[]);

@@ -17,6 +17,7 @@ mod resources;
 mod stdio;
 pub mod tool;
 mod arguments;
+mod id_scanner;
 pub mod error_text;
 pub mod reply_limit;
 

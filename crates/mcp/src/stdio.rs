@@ -13,6 +13,8 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader, Empty, Stdin, Stdout};
 use tokio::sync::oneshot;
 
+use crate::id_scanner::IdScanner;
+
 /// The longest message, in bytes.
 const MAX_LINE: usize = 16 << 20;
 /// A byte order mark, which a reader of JSON may pass over (RFC 8259, 8.1).
@@ -24,8 +26,8 @@ pub(super) struct Stdio {
     /// The bytes of the current line that were read so far. They outlive the future of a read, which can be dropped before the
     /// line is complete.
     line: Vec<u8>,
-    /// Whether the rest of a line that is too long is being skipped.
-    is_skipping: bool,
+    /// What finds the id of the request in a line that is too long, while the rest of it is read.
+    long_line: Option<IdScanner>,
     /// The transport for messages to the client. It reads nothing.
     output: AsyncRwTransport<RoleServer, Empty, Stdout>,
     /// Says that the input has ended.
@@ -35,7 +37,8 @@ pub(super) struct Stdio {
 /// The result of reading a line.
 enum LineRead {
     Line,
-    TooLong,
+    /// A line that is not kept, with the id of its request.
+    TooLong(Option<RequestId>),
     End,
 }
 
@@ -53,7 +56,7 @@ impl Stdio {
         let transport = Self {
             input: BufReader::new(tokio::io::stdin()),
             line: Vec::new(),
-            is_skipping: false,
+            long_line: None,
             output: AsyncRwTransport::new_server(tokio::io::empty(), tokio::io::stdout()),
             end: Some(end),
         };
@@ -72,23 +75,25 @@ impl Stdio {
         loop {
             let available = self.input.fill_buf().await?;
             if available.is_empty() {
-                return Ok(LineRead::End);
+                let cut = self.long_line.take().map(|scanner| LineRead::TooLong(scanner.id()));
+                return Ok(cut.unwrap_or(LineRead::End));
             }
             let end = memchr::memchr(b'\n', available);
             let taken = end.map_or(available.len(), |end| end + 1);
-            let is_too_long = !self.is_skipping && self.line.len() + taken > MAX_LINE;
-            if self.is_skipping || is_too_long {
-                self.line = Vec::new();
-            } else {
-                self.line.extend_from_slice(available.get(..taken).unwrap_or_default());
+            let bytes = available.get(..taken).unwrap_or_default();
+            if self.long_line.is_none() && self.line.len() + taken > MAX_LINE {
+                let mut scanner = IdScanner::default();
+                scanner.read(&std::mem::take(&mut self.line));
+                self.long_line = Some(scanner);
+            }
+            match &mut self.long_line {
+                Some(scanner) => scanner.read(bytes),
+                None => self.line.extend_from_slice(bytes),
             }
             self.input.consume(taken);
-            let skipped = self.is_skipping;
-            self.is_skipping = (skipped || is_too_long) && end.is_none();
-            match end {
-                _ if is_too_long => return Ok(LineRead::TooLong),
-                Some(_) if !skipped => return Ok(LineRead::Line),
-                _ => {}
+            if end.is_some() {
+                let long = self.long_line.take().map(|scanner| LineRead::TooLong(scanner.id()));
+                return Ok(long.unwrap_or(LineRead::Line));
             }
         }
     }
@@ -137,9 +142,10 @@ impl Transport<RoleServer> for Stdio {
         loop {
             match self.read_line().await {
                 Ok(LineRead::Line) => {}
-                Ok(LineRead::TooLong) => {
-                    let message = format!("the line has more than {MAX_LINE} bytes");
-                    self.answer(ErrorData::invalid_request(message, None), None);
+                Ok(LineRead::TooLong(id)) => {
+                    let message =
+                        format!("the line has more than {MAX_LINE} bytes. Send less in one message");
+                    self.answer(ErrorData::invalid_request(message, None), id);
                     continue;
                 }
                 Ok(LineRead::End) => {
