@@ -63,7 +63,10 @@ fn a_memory_is_written_flat_where_the_vault_has_the_memories_layout() {
     );
     let id = text(&reply["id"]);
     let path = format!("work-stuff-uber-boats-{id}.md");
-    assert_eq!(reply["file_path"], path.as_str());
+    // Clients of the other server open the file by this path.
+    let root = sidenote::base::platform::canonicalize(vault.root()).unwrap();
+    let whole = |path: &str| root.join(path).display().to_string();
+    assert_eq!(reply["file_path"], whole(&path));
     assert_eq!(
         text_of(&vault, &path),
         format!(
@@ -71,7 +74,89 @@ fn a_memory_is_written_flat_where_the_vault_has_the_memories_layout() {
         )
     );
     let reply = client.json("write_mem", json!({ "title": "Plain", "content": "Text" }));
-    assert_eq!(reply["file_path"], format!("plain-{}.md", reply["id"].as_str().unwrap()));
+    assert_eq!(reply["file_path"], whole(&format!("plain-{}.md", reply["id"].as_str().unwrap())));
+    client.finish();
+}
+
+#[test]
+fn the_slug_in_a_file_name_finds_a_memory_whose_title_is_another() {
+    const IDS: [&str; 2] = ["550e8400-e29b-41d4-a716-446655440000", "6ba7b810-9dad-11d1-80b4-00c04fd430c8"];
+    let note = |id: &str| format!("---\nid: {id}\ntitle: Another title {id}\ncategory: work\n---\nText\n");
+    let vault = TestVault::new(&[
+        (&format!("work-boat-race-{}.md", IDS[0]), &note(IDS[0])),
+        #[cfg(unix)]
+        (&format!("work|tea-time|{}.md", IDS[1]), &note(IDS[1])),
+    ]);
+    let mut client = start_flat(&vault);
+    for slug in ["boat-race", "Boat race"] {
+        assert_eq!(client.json("read_mem", json!({ "identifier": slug }))["id"], IDS[0], "{slug}");
+    }
+    #[cfg(unix)]
+    assert_eq!(client.json("read_mem", json!({ "identifier": "tea-time" }))["id"], IDS[1]);
+    assert!(client.refusal("read_mem", json!({ "identifier": "race" })).contains("Memory not found: race"));
+    client.finish();
+}
+
+#[test]
+fn memories_have_sources_an_abstract_and_a_template() {
+    for start in [start, start_flat] {
+        let vault = TestVault::new(&[]);
+        let mut client = start(&vault);
+        let id = text(
+            &client.json(
+                "write_mem",
+                json!({ "title": "Tides", "content": "They turn.", "sources": ["https://example.org/tides"],
+                    "abstract": " When tides turn. ", "template": { "status": "draft", "id": "mine" } }),
+            )["id"],
+        );
+        let front = |client: &mut Client| {
+            client.json("read_mem", json!({ "identifier": id, "format": "json" }))["frontmatter"].clone()
+        };
+        let properties = front(&mut client);
+        assert_eq!(properties["sources"], json!(["https://example.org/tides"]));
+        assert_eq!(
+            (&properties["abstract"], &properties["status"]),
+            (&json!("When tides turn."), &json!("draft"))
+        );
+        assert_eq!(properties["id"], id.as_str());
+        client.json(
+            "edit_mem",
+            json!({ "id": id, "abstract": "Anew", "sources": ["a", "b"], "template": { "status": "done" } }),
+        );
+        let properties = front(&mut client);
+        assert_eq!((&properties["abstract"], &properties["status"]), (&json!("Anew"), &json!("done")));
+        assert_eq!(properties["sources"], json!(["a", "b"]));
+        client.finish();
+    }
+}
+
+#[test]
+fn memories_are_listed_reviewed_and_counted() {
+    let old = "---\nid: 550e8400-e29b-41d4-a716-446655440000\ntitle: Old\ncategory: work\ntags: [a]\ncreated_at: 2026-01-01T00:00:00Z\nlast_reviewed: 2026-02-01T00:00:00Z\n---\nOne two three [[New]]\n";
+    let new = "---\nid: 6ba7b810-9dad-11d1-80b4-00c04fd430c8\ntitle: New\ntags: [a, b]\nsources: [x]\nabstract: Y\ncreated_at: 2026-03-01T00:00:00Z\n---\nFour\n";
+    let vault = TestVault::new(&[("Old.md", old), ("New.md", new)]);
+    let mut client = start(&vault);
+    let titles = |reply: &Value| -> Vec<String> {
+        reply["memories"].as_array().unwrap().iter().map(|memory| text(&memory["title"])).collect()
+    };
+    let all = client.json("list_mems", json!({}));
+    assert_eq!((titles(&all), &all["total"]), (vec!["New".to_owned(), "Old".to_owned()], &json!(2)));
+    assert_eq!(all["memories"][0]["created_at"], "2026-03-01T00:00:00.000Z");
+    assert_eq!(
+        (&all["memories"][0]["sources"], &all["memories"][0]["abstract"]),
+        (&json!(["x"]), &json!("Y"))
+    );
+    assert_eq!(titles(&client.json("list_mems", json!({ "category": "work" }))), ["Old"]);
+    assert_eq!(titles(&client.json("list_mems", json!({ "tags": ["b"], "limit": 1 }))), ["New"]);
+    assert_eq!(titles(&client.json("needs_review", json!({ "date": "2026-02-15" }))), ["Old"]);
+    assert_eq!(titles(&client.json("needs_review", json!({ "date": "2026-04-01" }))), ["Old", "New"]);
+    assert!(client.refusal("needs_review", json!({ "date": "soon" })).contains("is not a date"));
+    let stats = client.json("get_mem_stats", json!({}));
+    assert_eq!((&stats["total_memories"], &stats["average_tags_per_memory"]), (&json!(2), &json!(1.5)));
+    assert_eq!(stats["average_links_per_memory"], 0.5);
+    assert_eq!(stats["orphaned_memories"][0]["title"], "New");
+    assert_eq!(stats["memories_without_sources"][0]["title"], "Old");
+    assert_eq!((&stats["categories"]["work"], &stats["tags"]), (&json!(1), &json!({ "a": 2, "b": 1 })));
     client.finish();
 }
 

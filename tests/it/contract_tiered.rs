@@ -87,7 +87,7 @@ fn arguments_of_the_original_server_are_accepted() {
         (json!({ "memory_type": "project", "type": "episodic" }), "memory_type", json!("project")),
         (json!({ "memory_type": "fact" }), "memory_type", json!("factual")),
         (json!({ "type": "FROZEN" }), "type", json!("factual")),
-        (json!({ "tier": "FROZEN" }), "tier", json!("HOT")),
+        (json!({ "tier": "cold" }), "tier", json!("HOT")),
         (json!({ "importance": 7 }), "importance", json!(1.0)),
         (json!({ "importance": -0.01 }), "importance", json!(0.0)),
         (json!({ "pinned": true }), "pinned", json!(true)),
@@ -100,6 +100,8 @@ fn arguments_of_the_original_server_are_accepted() {
     }
     assert_eq!(cases.len(), 9);
     assert!(text_of(&vault, "Memories/Number 7 of what is said.md").contains("pinned: true\n"));
+    let refusal = client.refusal("memory_store", json!({ "text": "Use the force", "tier": "LUKE" }));
+    assert!(refusal.contains("there is no tier \"LUKE\"") && refusal.contains("HOT, WARM"), "{refusal}");
     for query in ["", " "] {
         assert!(
             client.refusal("memory_recall", json!({ "query": query })).starts_with("Query cannot be empty")
@@ -441,5 +443,16 @@ fn the_context_expires() {
         json!({ "cleared": true, "previousText": "two" })
     );
     assert_eq!(details(&mut client, "memory_clear_context", json!({})), json!({ "cleared": false }));
+    client.finish();
+}
+
+#[test]
+fn a_recall_keeps_to_the_least_score() {
+    let vault = TestVault::new(&[("A.md", "plover on the beach\n"), ("B.md", "plover on the shore\n")]);
+    let mut client = start(&vault);
+    assert_eq!(recall(&mut client, json!({ "query": "plover", "minScore": 0 })).len(), 2);
+    assert!(recall(&mut client, json!({ "query": "plover", "minScore": 1.1 })).is_empty());
+    // What is not returned was not used.
+    assert_eq!(crate::support::uses(&vault, "A"), 1);
     client.finish();
 }

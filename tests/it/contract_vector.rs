@@ -418,3 +418,60 @@ fn a_failed_update_does_not_stop_the_others() {
     assert_eq!(text_of(&vault, "Broken.md"), broken);
     client.finish();
 }
+
+#[test]
+fn a_waypoint_is_a_handoff_of_its_project() {
+    let vault = TestVault::new(&[]);
+    let mut client = start(&vault);
+    assert_eq!(client.text("get_waypoint", json!({})), "No stored waypoint found.");
+    let said = client.text("set_waypoint", json!({ "project": "parser", "summary": "Tables parse" }));
+    assert!(said.starts_with("Waypoint stored with memory ID: "), "{said}");
+    client.text("set_waypoint", json!({ "summary": "The notes are sorted", "next_steps": ["tags"] }));
+    let parser = client.text("get_waypoint", json!({ "project": "parser" }));
+    assert!(parser.contains("Tables parse"), "{parser}");
+    assert_eq!(client.text("get_waypoint", json!({ "project": "lexer" })), "No stored waypoint found.");
+    // Without a project: what was worked on last; and the older tool gives the same.
+    let newest = client.text("get_waypoint", json!({}));
+    assert!(newest.contains("The notes are sorted") && newest.contains("- tags"), "{newest}");
+    assert_eq!(client.text("get_handoff", json!({})), newest);
+    assert!(client.refusal("set_waypoint", json!({ "project": "x" })).contains("summary"));
+    client.finish();
+}
+
+#[test]
+fn a_search_skips_results_and_keeps_to_times() {
+    let note = |day: &str| format!("---\ncreated_at: {day}\n---\nThe plover of {day}\n");
+    let days = ["2026-11-01", "2026-11-10", "2026-11-20"];
+    let files: Vec<(String, String)> =
+        days.iter().map(|day| (format!("{day} plover.md"), note(day))).collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let vault = TestVault::new(&files);
+    let mut client = start(&vault);
+    let mut search = |more: Value| -> Vec<String> {
+        let mut arguments =
+            json!({ "query": "plover", "intent": "fact_check", "reason_for_search": "a test" });
+        arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let text = client.text("search_memories", arguments);
+        let found = days.iter().filter(|day| text.contains(&format!("The plover of {day}")));
+        found.map(|day| (*day).to_owned()).collect()
+    };
+    assert_eq!(search(json!({})), days);
+    let first = search(json!({ "limit": 2 }));
+    let last = search(json!({ "limit": 2, "offset": 2 }));
+    assert!(first.len() == 2 && last.len() == 1 && !first.contains(&last[0]), "{first:?} {last:?}");
+    assert_eq!(search(json!({ "after": "2026-11-10" })), days[1..]);
+    assert_eq!(search(json!({ "before": "2026-11-10" })), days[..1]);
+    assert_eq!(search(json!({ "time_expr": "past 12 days" })), days[1..]);
+    assert_eq!(search(json!({ "time_expr": "past 12 days", "after": "2026-11-15" })), days[2..]);
+    // What is not known here is named.
+    let arguments = json!({ "query": "plover", "intent": "fact_check", "reason_for_search": "a test", "role_filter": "user",
+        "include_history": true });
+    let text = client.call("search_memories", arguments)["content"].to_string();
+    assert!(text.contains("role_filter") && text.contains("include_history"), "{text}");
+    let refusal = client.refusal(
+        "search_memories",
+        json!({ "query": "x", "intent": "explore", "reason_for_search": "y", "time_expr": "whenever" }),
+    );
+    assert!(refusal.contains("time_expr \"whenever\" is not a time"), "{refusal}");
+    client.finish();
+}

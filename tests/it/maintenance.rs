@@ -947,3 +947,15 @@ fn compares_what_it_can() {
     assert_eq!(reply["imported"].as_array().unwrap().len(), 1, "{reply}");
     assert!(reply["notices"].to_string().contains("Memories/Otter.md"), "{reply}");
 }
+
+#[test]
+fn maintenance_counts_changes_of_tier() {
+    let vault = TestVault::new(&[]);
+    run(&vault, "2026-11-01", &["memory", "save", "The heron nests."]);
+    run(&vault, "2026-11-01", &["memory", "maintain"]);
+    let reply = json(&vault, "2026-11-21", &["memory", "maintain"]);
+    assert_eq!(
+        (&reply["hotDemoted"], &reply["warmDemoted"], &reply["promoted"]),
+        (&json!(1), &json!(0), &json!(0))
+    );
+}

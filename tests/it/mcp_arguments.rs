@@ -350,11 +350,6 @@ fn toolsets_of_other_servers_name_what_they_ignore() {
             "importance is 9999, so 1 is taken",
         ),
         (
-            "memory_store",
-            json!({ "text": "Something third.", "tier": "LUKEWARM" }),
-            "there is no tier \"LUKEWARM\"",
-        ),
-        (
             "memory_recall",
             json!({ "query": "fact", "limits": 3 }),
             "no argument \"limits\", so it was ignored; did you mean \"limit\"?",
@@ -381,6 +376,11 @@ fn toolsets_of_other_servers_name_what_they_ignore() {
         assert!(notices.join("\n").contains(says), "{tool} {arguments}: {result}");
     }
     for (tool, arguments, says) in [
+        (
+            "memory_store",
+            json!({ "text": "Something third.", "tier": "LUKEWARM" }),
+            "there is no tier \"LUKEWARM\"",
+        ),
         (
             "save_memory",
             json!({ "content": "x", "importance": 9999 }),

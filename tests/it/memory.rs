@@ -909,3 +909,28 @@ fn a_memory_takes_the_first_free_number() {
     }
     assert_eq!(checked, 4);
 }
+
+#[test]
+fn a_search_of_memories_explains_scores_and_marks_what_is_pinned() {
+    let long = format!("---\npinned: true\n---\nThe heron {}\n", "stands in the reeds ".repeat(9));
+    let vault = TestVault::new(&[("Heron.md", &long), ("Other.md", "A heron, too.\n")]);
+    let shown = run(&vault, "2026-11-21", &["memory", "search", "heron", "--explain"]);
+    assert!(shown.contains("Heron.md") && shown.contains(" [PINNED]\n"), "{shown}");
+    assert_eq!(shown.matches("similarity ").count(), 2, "{shown}");
+    assert!(shown.contains("   frequency ") && shown.contains("   total "), "{shown}");
+    let texts = shown.lines().filter(|line| line.starts_with("    ") && line.contains("heron"));
+    assert!(
+        texts.clone().count() > 0 && texts.clone().all(|line| line.trim().chars().count() <= 80),
+        "{shown}"
+    );
+    let hits = json(&vault, "2026-11-21", &["memory", "search", "heron", "--explain"]);
+    assert!(hits[0]["composite"]["total"].as_f64().unwrap() > 0.0, "{hits}");
+    let plain = json(&vault, "2026-11-21", &["memory", "search", "heron"]);
+    assert!(plain[0].get("composite").is_none());
+    let list = run(&vault, "2026-11-21", &["memory", "list"]);
+    assert!(list.contains("100.0%") && list.contains("0.0%"), "{list}");
+    assert!(run(&vault, "2026-11-21", &["memory", "list", "--pinned"]).contains("[PINNED]"));
+    let recalled = json(&vault, "2026-11-21", &["memory", "recall", "where does the heron stand"]);
+    assert_eq!(recalled["memoriesInjected"], recalled["memories"].as_array().unwrap().len());
+    assert_eq!(recalled["contextIncluded"], false);
+}

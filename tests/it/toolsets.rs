@@ -44,6 +44,9 @@ fn mem_lists_all_its_tools() {
             "r:search_mem",
             "link_mem",
             "unlink_mem",
+            "r:list_mems",
+            "r:needs_review",
+            "r:get_mem_stats",
             "r:get_current_date",
         ],
     );
@@ -82,6 +85,8 @@ fn vector_lists_all_its_tools() {
             "report_memory_usefulness",
             "store_handoff",
             "r:get_handoff",
+            "set_waypoint",
+            "r:get_waypoint",
         ],
     );
 }

@@ -1,6 +1,8 @@
 //! The toolset `mem` (docs/spec/toolsets.md): Markdown memories.
 //! Its tool names, arguments and reply texts; `Store` does the work.
 
+mod lists;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -25,6 +27,37 @@ struct WriteInput {
     tags: Vec<String>,
     /// What it belongs to, such as `work`.
     category: Option<String>,
+    #[serde(flatten)]
+    more: MoreInput,
+}
+
+/// What a memory has besides its text.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+struct MoreInput {
+    /// Where it comes from, such as addresses.
+    #[schemars(extend("x-comma-list" = true))]
+    sources: Option<Vec<String>>,
+    /// What it says, in a sentence or two.
+    #[serde(rename = "abstract")]
+    #[schemars(extend("x-empty-counts" = true))]
+    summary: Option<String>,
+    /// More properties, such as `{"status": "draft"}`.
+    #[schemars(extend("x-open-object" = true, "properties" = { "status": { "type": "string" } }))]
+    template: Option<Map<String, Value>>,
+}
+
+impl MoreInput {
+    /// Returns the properties. Those that other arguments set are not taken from the template.
+    fn properties(self) -> Vec<(String, Value)> {
+        const SET: [&str; 8] =
+            ["id", "title", "tags", "category", "created_at", "updated_at", "last_reviewed", "links"];
+        let template = self.template.unwrap_or_default().into_iter();
+        let mut properties: Vec<(String, Value)> =
+            template.filter(|(name, _)| !SET.contains(&name.as_str())).collect();
+        properties.extend(self.sources.map(|sources| ("sources".to_owned(), Value::from(sources))));
+        properties.extend(self.summary.map(|text| ("abstract".to_owned(), Value::from(text.trim()))));
+        properties
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -58,6 +91,8 @@ struct EditInput {
     /// Its new category.
     #[schemars(extend("x-empty-counts" = true))]
     category: Option<String>,
+    #[serde(flatten)]
+    more: MoreInput,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -225,6 +260,27 @@ pub(crate) fn tools() -> Vec<Tool> {
             unlink,
         ),
         Tool::new(
+            "list_mems",
+            Effect::ReadOnly,
+            "List the memories, the newest first, all or those of a category or with any of some tags.",
+            r#"{"category": "work", "tags": ["sport"], "limit": 100}"#,
+            lists::list,
+        ),
+        Tool::new(
+            "needs_review",
+            Effect::ReadOnly,
+            "List the memories that were last reviewed before a date, the longest ago first.",
+            r#"{"date": "2026-11-01"}"#,
+            lists::needs_review,
+        ),
+        Tool::new(
+            "get_mem_stats",
+            Effect::ReadOnly,
+            "Count the memories, their links, tags and categories, and name those without links, sources or an abstract.",
+            "{}",
+            lists::stats,
+        ),
+        Tool::new(
             "get_current_date",
             Effect::ReadOnly,
             "Tell the current date and time, and the time zone.",
@@ -263,6 +319,16 @@ fn require_content(content: &str) -> Result<()> {
     Ok(())
 }
 
+/// Returns the path of a memory in replies: with the folder of memories where the server serves one of the other server, and
+/// otherwise in the vault.
+fn file_path(store: &Store, memory: &Memory) -> String {
+    if store.config().vault.layout == Layout::Memories {
+        store.root().join(&memory.path).display().to_string()
+    } else {
+        memory.path.clone()
+    }
+}
+
 fn text_of_memory(store: &Store, memory: Memory) -> Result<MemoryText> {
     let id = memory.id.clone();
     store.recalls().memory_text(memory)?.ok_or_else(|| Error::not_found(format!("Memory not found: {id}")))
@@ -276,13 +342,15 @@ fn write(store: &Store, input: WriteInput) -> Result<Answer> {
     let is_flat = store.config().vault.layout == Layout::Memories;
     let folder = store.config().memory.folder.trim_matches('/').to_owned();
     let updated = ("updated_at".to_owned(), Value::from(store.now().exact_rfc3339()));
+    let mut properties = if is_flat { Vec::new() } else { vec![updated] };
+    properties.extend(input.more.properties());
     let request = NewRequest {
         title,
         content: input.content.trim().to_owned(),
         folder: (!is_flat).then_some(folder),
         category: non_empty(input.category),
         tags: input.tags,
-        properties: if is_flat { Vec::new() } else { vec![updated] },
+        properties,
         numbered: true,
         verbatim: true,
         identified: true,
@@ -292,8 +360,8 @@ fn write(store: &Store, input: WriteInput) -> Result<Answer> {
     let made = done.made().ok_or_else(|| Error::internal("the new note has no path"))?;
     let memory = store.memories().memory_after(Some(&done), &made)?;
     Answer::json(&WriteOutput {
+        file_path: file_path(store, &memory),
         id: memory.id,
-        file_path: memory.path,
         created_at: memory.created.millis_rfc3339(),
     })
 }
@@ -309,6 +377,7 @@ fn read(store: &Store, input: ReadInput) -> Result<Answer> {
     let text = text_of_memory(store, memory)?;
     let links = store.recalls().linked_ids(&text)?;
     store.memories().record_use(&text.memory.path, "read");
+    let file_path = file_path(store, &text.memory);
     let category =
         text.properties.get("category").and_then(Value::as_str).filter(|category| !category.is_empty());
     let metadata = ReadMetadata {
@@ -318,7 +387,7 @@ fn read(store: &Store, input: ReadInput) -> Result<Answer> {
         tags: text.tags,
         category: category.map(str::to_owned),
         links,
-        file_path: text.memory.path,
+        file_path,
     };
     let format = input.format.unwrap_or_default();
     Answer::json(&ReadOutput {
@@ -346,7 +415,7 @@ fn edit(store: &Store, input: EditInput) -> Result<Answer> {
         content: input.content,
         category: input.category.map(|category| category.trim().to_owned()),
         tags: input.tags,
-        properties: Vec::new(),
+        properties: input.more.properties(),
     };
     let memory = store.memory_writes().revise(&request)?;
     Answer::json(&EditOutput { id: memory.id, updated_at: memory.updated.millis_rfc3339(), success: true })

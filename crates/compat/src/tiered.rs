@@ -119,6 +119,8 @@ struct RecallInput {
     limit: Option<usize>,
     /// Only memories of this tier.
     tier: Option<TierInput>,
+    /// Only memories with at least this score, from 0 to 1 (default 0).
+    min_score: Option<f64>,
     /// Archived memories, too (default false).
     include_archive: Option<bool>,
     /// Forgotten memories, too (default false).
@@ -428,7 +430,8 @@ fn memory_store(store: &Store, input: StoreInput) -> Result<Answer> {
     let requested_tier = Tier::ALL.into_iter().find(|known| known.to_string().eq_ignore_ascii_case(tier));
     let mut notices = Vec::new();
     if requested_tier.is_none() && !tier.is_empty() {
-        notices.push(format!("there is no tier {tier:?}; the tiers are HOT, WARM, COLD and ARCHIVE"));
+        return Err(Error::invalid(format!("there is no tier {tier:?}"))
+            .with_hint("The tiers are HOT, WARM, COLD and ARCHIVE"));
     }
     let importance = input.importance.map(|share| {
         let within = share.clamp(0.0, 1.0);
@@ -496,6 +499,7 @@ fn memory_recall(store: &Store, input: RecallInput) -> Result<Answer> {
         query: input.query,
         limit: input.limit.unwrap_or(5),
         tier,
+        min_score: input.min_score,
         include: Inactive {
             // A search of the tier ARCHIVE includes archived memories.
             archived: input.include_archive.unwrap_or(false) || tier == Some(Tier::Archive),

@@ -4,6 +4,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_catalog::{Filter, Inactive};
 use sidenote_mcp::error_text::message_for_agent;
@@ -90,8 +91,16 @@ struct SearchInput {
     reason_for_search: String,
     /// At most this many memories (default 10).
     limit: Option<usize>,
+    /// Leave out this many of the best (default 0).
+    offset: Option<usize>,
     /// Find deleted memories, too (default false).
     include_deleted: Option<bool>,
+    /// Only memories made at or after this day or moment, such as `2026-11-01`.
+    after: Option<String>,
+    /// Only memories made before this day or moment.
+    before: Option<String>,
+    /// Only memories made in this time, such as `past 7 days`; `after` goes before it.
+    time_expr: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -106,6 +115,27 @@ struct VoteInput {
 struct HandoffInput {
     /// What is worked on; each project has one handoff.
     project: String,
+    #[serde(flatten)]
+    work: WorkInput,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct WaypointInput {
+    /// What is worked on; each project has one waypoint (default: the folder of the notes).
+    project: Option<String>,
+    #[serde(flatten)]
+    work: WorkInput,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct GetWaypointInput {
+    /// What is worked on (default: what was worked on last).
+    project: Option<String>,
+}
+
+/// Where the work on a project stands.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct WorkInput {
     /// The branch.
     branch: Option<String>,
     /// Where the work stands, in a few sentences.
@@ -192,6 +222,20 @@ pub(crate) fn tools() -> Vec<Tool> {
             "Read the newest handoff, with the memories that it names.",
             "{}",
             get_handoff,
+        ),
+        Tool::new(
+            "set_waypoint",
+            Effect::Destructive,
+            "Store where a project's work stands, for the next session: a handoff under its newer name.",
+            HANDOFF_EXAMPLE,
+            set_waypoint,
+        ),
+        Tool::new(
+            "get_waypoint",
+            Effect::ReadOnly,
+            "Read the waypoint of a project, or the newest one, with the memories that it names.",
+            r#"{"project": "parser"}"#,
+            get_waypoint,
         ),
     ]
 }
@@ -315,13 +359,37 @@ fn format_memory(memory: &Memory, text: &str, content: &MemoryContent) -> String
     block
 }
 
+/// Returns when a time such as `past 7 days` or `last 2 weeks` begins.
+fn beginning_of(text: &str, now: Timestamp) -> Result<Timestamp> {
+    let lower = text.trim().to_lowercase();
+    let counted = ["past ", "last "].iter().find_map(|word| lower.strip_prefix(word));
+    let begin = Timestamp::relative(&counted.map_or(lower.clone(), |rest| format!("{rest} ago")), now);
+    begin.map(|(begin, _)| begin).ok_or_else(|| {
+        Error::invalid(format!("time_expr {text:?} is not a time"))
+            .with_hint("Give one such as \"past 7 days\"")
+    })
+}
+
 fn search_memories(store: &Store, input: SearchInput) -> Result<Answer> {
     let include = Inactive { archived: false, forgotten: input.include_deleted.unwrap_or(false) };
+    let bound = |name: &str, text: &Option<String>| {
+        text.as_deref().map(|text| Timestamp::parse_bound_at(name, text, store.now())).transpose()
+    };
+    let within = match &input.time_expr {
+        Some(text) if input.after.is_none() => Some(beginning_of(text, store.now())?),
+        _ => None,
+    };
+    let filter = store.recalls().scoped(Filter {
+        created_after: bound("after", &input.after)?.or(within),
+        created_before: bound("before", &input.before)?,
+        ..Filter::default()
+    });
     let search = SearchRequest {
         query: input.query,
         plain: true,
         limit: Some(input.limit.unwrap_or(10)),
-        filter: store.recalls().scoped(Filter::default()),
+        skip: input.offset.unwrap_or(0),
+        filter,
         include,
         memories: Some(MemoryRanking { intent: Some(input.intent.into()), ..MemoryRanking::default() }),
         ..SearchRequest::default()
@@ -413,8 +481,24 @@ fn report_memory_usefulness(store: &Store, input: VoteInput) -> Result<Answer> {
 }
 
 fn store_handoff(store: &Store, input: HandoffInput) -> Result<Answer> {
+    Ok(Answer::text(format!(
+        "Handoff stored with memory ID: {}",
+        store_work(store, input.project, input.work)?
+    )))
+}
+
+fn set_waypoint(store: &Store, input: WaypointInput) -> Result<Answer> {
+    let folder = || store.root().file_name().map(|name| name.to_string_lossy().into_owned());
+    let project = summary(input.project).or_else(folder).ok_or_else(|| {
+        Error::invalid("project is missing").with_hint("Give the name of what is worked on")
+    })?;
+    Ok(Answer::text(format!("Waypoint stored with memory ID: {}", store_work(store, project, input.work)?)))
+}
+
+/// Stores where the work on a project stands, and returns the id of the note.
+fn store_work(store: &Store, project: String, input: WorkInput) -> Result<String> {
     let handoff = Handoff {
-        project: input.project,
+        project,
         branch: summary(input.branch),
         summary: input.summary,
         completed: input.completed.unwrap_or_default(),
@@ -427,12 +511,21 @@ fn store_handoff(store: &Store, input: HandoffInput) -> Result<Answer> {
     properties.extend(non_empty(input.metadata).map(|map| (METADATA.to_owned(), Value::Object(map))));
     let reply = store.handoffs().store_handoff(&HandoffRequest { handoff, properties }, false)?;
     let memory = reply.memory.ok_or_else(|| Error::internal("the handoff has no note"))?;
-    Ok(Answer::text(format!("Handoff stored with memory ID: {}", memory.id)))
+    Ok(memory.id)
 }
 
 fn get_handoff(store: &Store, _: NoInput) -> Result<Answer> {
+    handoff_answer(store, None, "No stored handoff found.")
+}
+
+fn get_waypoint(store: &Store, input: GetWaypointInput) -> Result<Answer> {
+    handoff_answer(store, summary(input.project).as_deref(), "No stored waypoint found.")
+}
+
+/// Answers with a handoff and the memories that it names, or with `none`.
+fn handoff_answer(store: &Store, project: Option<&str>, none: &str) -> Result<Answer> {
     store.index().refresh()?;
-    match store.handoffs().handoff(None) {
+    match store.handoffs().handoff(project) {
         Ok(handoff) => {
             let mut text = handoff.text.trim_end().to_owned();
             // A memory that no longer exists is left out.
@@ -445,7 +538,7 @@ fn get_handoff(store: &Store, _: NoInput) -> Result<Answer> {
             }
             Ok(Answer::text(text))
         }
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Answer::text("No stored handoff found.")),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Answer::text(none)),
         Err(error) => Err(error),
     }
 }

@@ -76,7 +76,7 @@ pub struct MaintainRequest {
 }
 
 /// The result of maintenance, or of a dry run.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct MaintainReply {
     /// Whether tiers were checked. They are not if the last run was a short time ago.
     pub ran: bool,
@@ -85,6 +85,14 @@ pub struct MaintainReply {
     pub last: Option<Timestamp>,
     /// The notes with a new tier.
     pub tiers: Vec<TierChange>,
+    /// How many of them were HOT and are COLD or ARCHIVE now.
+    #[serde(rename = "hotDemoted")]
+    pub hot_demoted: usize,
+    /// How many of them were WARM and are COLD or ARCHIVE now.
+    #[serde(rename = "warmDemoted")]
+    pub warm_demoted: usize,
+    /// How many of them were COLD and are WARM now.
+    pub promoted: usize,
     /// The number of months of the journal that were compacted.
     pub compacted: usize,
     /// The evicted memories, if the settings limit their size.
@@ -169,8 +177,7 @@ impl Maintenance<'_> {
         let interval = self.interval();
         let is_due = |last: Timestamp| !(0..interval).contains(&(now.millis() - last.millis()));
         let ran = request.force || last.is_none_or(is_due);
-        let mut reply =
-            MaintainReply { ran, last, tiers: Vec::new(), compacted: 0, evicted: None, change: None };
+        let mut reply = MaintainReply { ran, last, ..MaintainReply::default() };
         if !ran {
             return Ok(reply);
         }
@@ -182,6 +189,12 @@ impl Maintenance<'_> {
             steps.entry((*from, *to)).or_default().push(row);
         }
         for ((from, to), rows) in steps {
+            match (from, to) {
+                (Tier::Hot, Tier::Cold | Tier::Archive) => reply.hot_demoted += rows.len(),
+                (Tier::Warm, Tier::Cold | Tier::Archive) => reply.warm_demoted += rows.len(),
+                (Tier::Cold, Tier::Warm) => reply.promoted += rows.len(),
+                _ => {}
+            }
             for rows in rows.chunks(NAMED) {
                 let op = if to < from { "promote" } else { "demote" };
                 let mut event = Calls::of(self.core).event_of(op, now, rows.iter().copied());

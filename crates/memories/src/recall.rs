@@ -70,6 +70,8 @@ pub struct MemoryRecallRequest {
     pub limit: usize,
     /// Only memories of this tier.
     pub tier: Option<Tier>,
+    /// Only memories with at least this composite score.
+    pub min_score: Option<f64>,
     /// Inactive memories to include.
     pub include: Inactive,
     /// The filter of notes.
@@ -390,7 +392,10 @@ impl Recalls<'_> {
         let updates: NewerNotes =
             found.iter().filter_map(|hit| Some((hit.row.id, vec![hit.updated_by?]))).collect();
         let mut scored = self.compose(found, now)?;
-        scored.retain(|(memory, _)| request.tier.is_none_or(|tier| memory.state.tier == tier));
+        scored.retain(|(memory, score)| {
+            request.tier.is_none_or(|tier| memory.state.tier == tier)
+                && request.min_score.is_none_or(|least| score.total >= least)
+        });
         // The sort is stable, so equal scores keep the order of the search.
         scored.sort_by(|(_, one), (_, other)| other.total.total_cmp(&one.total));
         let order = self.superseded_last((0..scored.len()).collect(), &scored, &updates, now)?;

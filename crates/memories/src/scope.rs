@@ -82,7 +82,10 @@ impl Recalls<'_> {
         let is_slug = |row: &FileRow| {
             let is = |text: &str| slug(text).is_ok_and(|slug| Some(slug) == slugged);
             let with_category = row.category.as_ref().map(|category| format!("{category} {}", row.title));
-            is(&row.title) || is(row.path.stem()) || with_category.is_some_and(|text| is(&text))
+            is(&row.title)
+                || is(row.path.stem())
+                || with_category.is_some_and(|text| is(&text))
+                || slug_in_name(row).is_some_and(|part| Some(part) == slugged)
         };
         let ways: [&dyn Fn(&FileRow) -> bool; 3] =
             [&|row| key(&row.title) == wanted, &|row| key(row.path.stem()) == wanted, &is_slug];
@@ -100,6 +103,20 @@ impl Recalls<'_> {
         MemoryWeights::of(self.core).sort_by_creation(&mut found, true, |row| row)?;
         MemoryWeights::of(self.core).weigh(found, self.core.clock.now())
     }
+}
+
+/// Returns the slug in a file name of the form `{category}-{slug}-{id}` or `{category}|{slug}|{id}`, which stays when the title
+/// in the frontmatter changes.
+fn slug_in_name(row: &FileRow) -> Option<String> {
+    let stem = row.path.stem();
+    if let [_, part, id] = stem.split('|').collect::<Vec<_>>().as_slice() {
+        return is_uuid(id).then(|| (*part).to_owned());
+    }
+    let named = slug(stem.strip_suffix(row.note_id.as_str())?).ok()?;
+    let category = row.category.as_deref().and_then(|category| slug(category).ok());
+    let without =
+        category.and_then(|category| named.strip_prefix(&format!("{category}-")).map(str::to_owned));
+    Some(without.unwrap_or(named))
 }
 
 pub(super) fn is_uuid(id: &str) -> bool {

@@ -86,6 +86,8 @@ pub enum TextOrder {
 pub struct TextsRequest {
     /// Only memories of this type. A note without a type is general.
     pub kind: Option<String>,
+    /// Only memories of this category.
+    pub category: Option<String>,
     /// Only memories with any of these tags.
     pub any_tag: Vec<String>,
     /// Only memories created at or after this time.
@@ -147,7 +149,8 @@ impl Recalls<'_> {
     pub fn memory_texts(&self, request: &TextsRequest) -> Result<(usize, Vec<MemoryText>)> {
         IndexSync::of(self.core).refresh()?;
         let hidden = Inactive { forgotten: true, archived: false };
-        let filter = Filter { hidden, created_after: request.from, ..Filter::default() };
+        let category = request.category.clone();
+        let filter = Filter { hidden, created_after: request.from, category, ..Filter::default() };
         let mut rows = self.with_any_tag(&self.scoped(filter), &request.any_tag)?;
         rows.retain(|row| {
             let kind = row.note_type.as_deref().unwrap_or(GENERAL);

@@ -58,7 +58,7 @@ pub use sidenote_memories::write_note::{WriteReply, WriteRequest};
 pub use sidenote_memories::{Handoffs, Maintenance, Memories, MemoryWrites, Recalls};
 pub use sidenote_memory::context::WorkContext;
 pub use sidenote_memory::recall::{RecallItem, xml_block};
-pub use sidenote_memory::score::{Intent, IntentScore, ScoreComponent};
+pub use sidenote_memory::score::{CompositeScore, Intent, IntentScore, ScoreComponent};
 pub use sidenote_memory::tier::Tier;
 pub use sidenote_memory::tier_rule::TierReason;
 use sidenote_open_vault::call_context::{Call, Once};

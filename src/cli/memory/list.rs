@@ -147,7 +147,7 @@ fn print_list(context: &CommandContext, request: &MemoryListRequest) -> Result<(
 /// Formats a memory as the cells of a row.
 pub(super) fn row(memory: &Memory) -> Vec<String> {
     let state = &memory.state;
-    let marks = [(state.pinned, "pinned"), (state.forgotten, "forgotten")];
+    let marks = [(state.pinned, "[PINNED]"), (state.forgotten, "[FORGOTTEN]")];
     let marks: Vec<&str> = marks.into_iter().filter(|(is_set, _)| *is_set).map(|(_, mark)| mark).collect();
     vec![
         memory.created.day(),

@@ -1,6 +1,7 @@
 //! `sidenote memory recall`: prints the memories that are relevant to a prompt.
 
 use clap::{Args, ValueEnum};
+use serde::Serialize;
 use sidenote_base::error::Result;
 
 use crate::cli::args::{AsOfArgs, text_or_stdin};
@@ -63,11 +64,33 @@ pub(super) fn run(context: &CommandContext, args: &RecallArgs) -> Result<()> {
     }
 }
 
+/// The result of a recall, with its counts.
+#[derive(Debug, Serialize)]
+struct CountedRecall {
+    /// The number of memories.
+    #[serde(rename = "memoriesInjected")]
+    memories_injected: usize,
+    /// Whether there is an active context.
+    #[serde(rename = "contextIncluded")]
+    context_included: bool,
+    /// The memories and the context.
+    #[serde(flatten)]
+    reply: RecallReply,
+}
+
+impl CountedRecall {
+    fn of(reply: RecallReply) -> Self {
+        Self { memories_injected: reply.memories.len(), context_included: reply.context.is_some(), reply }
+    }
+}
+
 /// Returns a reply as it is printed.
 fn printed(reply: &RecallReply, format: RecallFormat) -> String {
     match format {
         // Keys are strings and numbers are finite, so that nothing in a reply is refused.
-        RecallFormat::Json => serde_json::to_string_pretty(reply).unwrap_or_default(),
+        RecallFormat::Json => {
+            serde_json::to_string_pretty(&CountedRecall::of(reply.clone())).unwrap_or_default()
+        }
         RecallFormat::Xml => xml_block(reply.context.as_ref(), &reply.memories),
         RecallFormat::Markdown => markdown(reply),
     }

@@ -10,8 +10,17 @@ use sidenote_memory::validity::Invalidity;
 use super::parse_tier;
 use crate::cli::args::AsOfArgs;
 use crate::cli::search::FilterArgs;
-use crate::cli::{CommandContext, output, terminal};
-use crate::store::{Fallback, Intent, IntentScore, Memory, MemoryRanking, SearchRequest, SearchResult};
+use crate::cli::{CommandContext, output};
+use crate::store::{
+    CompositeScore, Fallback, Intent, IntentScore, Memory, MemoryRanking, ScoreComponent, SearchRequest,
+    SearchResult,
+};
+
+/// The longest text of a memory in a list of results, in characters.
+const LONGEST_TEXT: usize = 80;
+
+/// What stands for the rest of a longer text.
+const ELLIPSIS: &str = " …";
 
 /// Search memories, by relevance or for an intent.
 #[derive(Debug, Args)]
@@ -71,6 +80,9 @@ struct MemoryHit {
     /// How the score was computed, for a search with an intent.
     #[serde(skip_serializing_if = "Option::is_none")]
     parts: Option<IntentScore>,
+    /// The score in recall with its components, for `--explain` without an intent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    composite: Option<CompositeScore>,
 }
 
 impl MemoryHit {
@@ -84,6 +96,7 @@ impl MemoryHit {
             invalidity: result.invalidity,
             score: result.intent_score.map_or_else(|| f64::from(result.score), |parts| parts.total),
             parts: result.intent_score,
+            composite: None,
         })
     }
 }
@@ -101,7 +114,13 @@ pub(super) fn run(context: &CommandContext, args: &SearchArgs) -> Result<()> {
     if let Some(suggestion) = &reply.did_you_mean {
         context.out.message(&format!("did you mean: {}", output::plain(suggestion)));
     }
-    let hits: Vec<MemoryHit> = reply.results.into_iter().filter_map(MemoryHit::of).collect();
+    let mut hits: Vec<MemoryHit> = reply.results.into_iter().filter_map(MemoryHit::of).collect();
+    if args.explain && args.intent.is_none() {
+        for hit in &mut hits {
+            let explained = store.recalls().explain(&hit.memory.path, Some(&request.query))?;
+            hit.composite = Some(explained.score);
+        }
+    }
     context.out.reply(&hits, |hits| hits.iter().map(|hit| show_hit(hit, args.explain)).collect())
 }
 
@@ -135,14 +154,27 @@ fn parse_intent(name: &str) -> Result<Intent> {
 
 fn show_hit(hit: &MemoryHit, explain: bool) -> String {
     let memory = &hit.memory;
+    let marks = [(memory.state.pinned, " [PINNED]"), (memory.state.forgotten, " [FORGOTTEN]")];
+    let marks: String = marks.into_iter().filter_map(|(is_set, mark)| is_set.then_some(mark)).collect();
     let mut text = format!(
-        "{}  {} {} {:.1}  {:.3}\n",
+        "{}  {} {} {:.1}  {:.3}{marks}\n",
         style(output::plain(&memory.path)).bold(),
         memory.state.tier,
         output::plain(&memory.kind),
         memory.state.importance,
         hit.score
     );
+    if let Some(score) = &hit.composite {
+        let part =
+            |name: &str, part: &ScoreComponent| format!("{name} {:.3} → {:.3}   ", part.raw, part.weighted);
+        text.push_str(&format!(
+            "    {}{}{}total {:.3}\n",
+            part("similarity", &score.similarity),
+            part("recency", &score.recency),
+            part("frequency", &score.frequency),
+            score.total
+        ));
+    }
     if let (true, Some(parts)) = (explain, &hit.parts) {
         text.push_str(&format!(
             "    relevance {:.3} → {:.3}   recency {:.3} → {:.3}   utility {:.3} → {:.3}   chance × {:.3}\n",
@@ -158,8 +190,16 @@ fn show_hit(hit: &MemoryHit, explain: bool) -> String {
     if hit.invalidity != Invalidity::default() {
         text.push_str(&format!("    {}\n", style(output::plain(&hit.invalidity.phrase())).yellow()));
     }
-    for line in hit.snippet.lines() {
-        text.push_str(&terminal::indented("    ", &output::plain(line)));
-    }
+    text.push_str(&format!("    {}\n", output::plain(&one_line(&hit.snippet))));
     text
+}
+
+/// Returns a text on one line of at most [`LONGEST_TEXT`] characters.
+fn one_line(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= LONGEST_TEXT {
+        return line;
+    }
+    let kept: String = line.chars().take(LONGEST_TEXT - ELLIPSIS.chars().count()).collect();
+    format!("{}{ELLIPSIS}", kept.trim_end())
 }

@@ -69,16 +69,18 @@ fn show(stats: &MemoryStats) -> String {
     .concat()
 }
 
-/// Formats the number of memories of each tier as a bar chart.
+/// Formats the number of memories of each tier as a bar chart, with its share.
 pub(super) fn show_tiers(stats: &MemoryStats) -> String {
     show_bars(&stats.tiers.iter().map(|(tier, count)| (tier.to_string(), *count)).collect::<Vec<_>>())
 }
 
-/// Formats counts with their names as a bar chart.
+/// Formats counts with their names as a bar chart, with their shares of the sum.
 fn show_bars(counts: &[(String, usize)]) -> String {
     let max = counts.iter().map(|(_, count)| *count).max().unwrap_or(0).max(1);
+    let sum = counts.iter().map(|(_, count)| *count).sum::<usize>().max(1);
     let row = |(name, count): &(String, usize)| {
-        vec![format!("  {name}"), count.to_string(), "█".repeat((count * BAR_LENGTH).div_ceil(max))]
+        let share = format!("{:.1}%", *count as f64 * 100.0 / sum as f64);
+        vec![format!("  {name}"), count.to_string(), share, "█".repeat((count * BAR_LENGTH).div_ceil(max))]
     };
     output::columns(&counts.iter().map(row).collect::<Vec<_>>())
 }

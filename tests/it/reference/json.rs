@@ -148,7 +148,7 @@ const REPLIES: &[Reply] = &[
         &[&["memory", "explain", "Prefers metric units", "--query", "feet"]],
         "",
     ),
-    Reply("memory recall", "RecallReply", &[&["memory", "recall", "does Hanne want feet or metres?"]], ""),
+    Reply("memory recall", "CountedRecall", &[&["memory", "recall", "does Hanne want feet or metres?"]], ""),
     Reply("memory set-context", "WorkContext", &[&["memory", "set-context", "The report on gauge 4"]], ""),
     Reply(
         "memory clear-context",
