@@ -516,11 +516,13 @@ fn push_remaining(
     for kinds in [BODY, CODE] {
         let pieces = note.pieces.iter().filter(|piece| kinds.contains(&piece.kind));
         for (before, piece) in pieces.clone().zip(pieces.skip(1)) {
+            if piece.separator != Separator::None || before.span.end >= piece.span.start {
+                continue;
+            }
             let (left, right) = (before.span.of(&reading.text), piece.span.of(&reading.text));
             let left = left.len() - left.trim_end_matches(char::is_alphanumeric).len();
             let right = right.len() - right.trim_start_matches(char::is_alphanumeric).len();
-            let is_divided = before.span.end < piece.span.start && piece.separator == Separator::None;
-            if is_divided && left > 0 && right > 0 {
+            if left > 0 && right > 0 {
                 gap(before.span.end - left, before.span.end);
                 gap(piece.span.start, piece.span.start + right);
             }
@@ -535,6 +537,9 @@ fn push_remaining(
 /// Appends the words with a [`DOTTED_I`] in lower case. Conditions compare texts in lower case, where this letter alone has a dot
 /// that is no letter, and divides the word.
 fn push_dotted(text: &str, rest: &mut String) {
+    if !text.contains(DOTTED_I) {
+        return;
+    }
     for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.contains(DOTTED_I)) {
         rest.push_str(&word.to_lowercase());
         rest.push('\n');
