@@ -473,11 +473,11 @@ fn push_remaining(
         for text in canvas::texts(&reading.text) {
             entry.rest.push_str(&text);
             entry.rest.push('\n');
-            push_dotted(&text, &mut entry.rest);
+            push_words_with_dotted_i(&text, &mut entry.rest);
         }
         return;
     }
-    push_dotted(&reading.text, &mut entry.rest);
+    push_words_with_dotted_i(&reading.text, &mut entry.rest);
     let note = &reading.note;
     let mut at = 0;
     let mut gap = |from: usize, to: usize| {
@@ -536,7 +536,7 @@ fn push_remaining(
 
 /// Appends the words with a [`DOTTED_I`] in lower case. Conditions compare texts in lower case, where this letter alone has a dot
 /// that is no letter, and divides the word.
-fn push_dotted(text: &str, rest: &mut String) {
+fn push_words_with_dotted_i(text: &str, rest: &mut String) {
     if !text.contains(DOTTED_I) {
         return;
     }
