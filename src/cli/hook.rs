@@ -7,10 +7,12 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 use sidenote_base::error::Result;
+use sidenote_config::AgentRule;
 
 use super::CommandContext;
 use super::hook_config::{self, HookConfigArgs};
 use super::hook_input::{Dialect, HookInput};
+use crate::store::agents::Agents;
 use crate::store::{Open, RecallBudget, RecallReply, RecallRequest, Store, text_to_embed_for, xml_block};
 
 /// Run a hook of a coding agent.
@@ -114,7 +116,8 @@ fn serve(context: &CommandContext, hook: Hook) -> Result<String> {
     let agent = Some("hook".to_owned());
     let first_query = Some(input.prompt()).filter(|_| hook == Hook::Recall).and_then(text_to_embed_for);
     let open = Open { existing: true, agent, session, first_query, ..context.open.clone() };
-    let store = Store::open(open)?;
+    let agents = Agents::new(Store::open(open.clone())?, open, AgentRule::default())?.for_hooks(SYNC_TIMEOUT);
+    let store = agents.serve(agents.owner(), input.agent_names())?;
     match hook {
         Hook::Recall => {
             // The line end counts, too.

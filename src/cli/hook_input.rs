@@ -53,6 +53,23 @@ impl HookInput {
         }
     }
 
+    /// Returns the names by which rules can know the agent: those that it gives an MCP server. Agents of one dialect cannot be
+    /// told apart.
+    pub(super) fn agent_names(&self) -> &'static [&'static str] {
+        match self.dialect() {
+            Dialect::Cursor => &["cursor", "cursor-vscode"],
+            Dialect::Windsurf => &["windsurf", "windsurf-client"],
+            Dialect::Common => &[
+                "claude-code",
+                "codex",
+                "codex-mcp-client",
+                "gemini-cli",
+                "gemini-cli-mcp-client",
+                "Visual Studio Code",
+            ],
+        }
+    }
+
     /// Returns the name of the event, as the agent spells it.
     pub(super) fn event(&self) -> &str {
         self.first(&["/hook_event_name", "/hookEventName", "/agent_action_name"])

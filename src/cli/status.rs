@@ -1,17 +1,31 @@
 //! `sidenote status`: the state of vault and index; and the hidden `sidenote dump`, which prints the whole index.
 
+use serde::Serialize;
 use sidenote_base::error::Result;
 use sidenote_config::CommitPolicy;
 use sidenote_links::dialect::LinkDialect;
 
 use super::{CommandContext, output};
 use crate::store::Status;
+use crate::store::agents::{AgentSummary, summaries};
 
 pub(super) fn run(context: &CommandContext) -> Result<()> {
-    context.out.reply(&context.store()?.index().status()?, show)
+    let store = context.store()?;
+    let reply = StatusReply { status: store.index().status()?, agents: summaries(&store)? };
+    context.out.reply(&reply, |reply| show(&reply.status, &reply.agents))
 }
 
-fn show(status: &Status) -> String {
+/// The reply of `status`.
+#[derive(Debug, Serialize)]
+struct StatusReply {
+    #[serde(flatten)]
+    status: Status,
+    /// What agents may do, if it is limited: by each rule, and at the end for the agents that no rule names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    agents: Vec<AgentSummary>,
+}
+
+fn show(status: &Status, agents: &[AgentSummary]) -> String {
     let counts = &status.counts;
     let stale = if status.stale {
         format!("out of date: {} changed", output::count(status.behind, "file"))
@@ -69,7 +83,12 @@ fn show(status: &Status) -> String {
     };
     let commits = commits.map(|when| ("commits in git", when.to_owned()));
     let rows = rows.into_iter().chain(commits).map(|(name, value)| vec![name.to_owned(), value]);
-    output::columns(&rows.collect::<Vec<_>>())
+    let agents = agents.iter().map(|agent| {
+        let name =
+            agent.rule.as_ref().map_or("other agents".to_owned(), |rule| format!("agent {}", rule.name));
+        vec![name, agent.text.clone()]
+    });
+    output::columns(&rows.chain(agents).collect::<Vec<_>>())
 }
 
 /// Describes the link dialect of the vault and those of folders that have another one.

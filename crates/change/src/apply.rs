@@ -25,6 +25,7 @@ use sidenote_vault::undo_log::UndoLog;
 use sidenote_vault::write_lock::WriteLock;
 
 use crate::commit::CommitReply;
+use crate::fence::Planned;
 use crate::operation::{ChangeReply, Operation};
 use crate::{Changes, Planner};
 
@@ -71,7 +72,7 @@ impl Changes<'_> {
         if is_edit(operation) { View::for_edits(self.core) } else { View::new(self.core) }
     }
 
-    fn plan_in(&self, view: &View<'_>, operation: &Operation) -> Result<ChangeSet> {
+    pub(crate) fn plan_in(&self, view: &View<'_>, operation: &Operation) -> Result<ChangeSet> {
         match operation {
             Operation::New(request) => Planner::of(self.core).plan_new(view, request, self.core.clock.now()),
             Operation::Edit(request) => Planner::of(self.core).plan_edit(view, request),
@@ -111,8 +112,9 @@ impl Changes<'_> {
     /// Applies an operation that the journal has under another name.
     pub fn change_as(&self, name: &str, operation: &Operation, dry_run: bool) -> Result<ChangeReply> {
         let plan = |_: Option<&WriteLock>| {
-            let plan = self.plan_in(&self.view_for(operation)?, operation)?;
-            Ok(ChangeSet { operation: name.to_owned(), ..plan })
+            let mut plan = self.plan_fenced(&self.view_for(operation)?, operation)?;
+            name.clone_into(&mut plan.shown.operation);
+            Ok(plan)
         };
         self.apply_after(!is_edit(operation), plan, dry_run)
     }
@@ -130,7 +132,7 @@ impl Changes<'_> {
         let plan = |_: Option<&WriteLock>| {
             let view = self.view_for(&operation)?;
             prepare(&view, &mut operation)?;
-            self.plan_in(&view, &operation)
+            self.plan_fenced(&view, &operation)
         };
         let mut reply = self.apply_after(waits, plan, dry_run)?;
         reply.notices.extend(cleaned.notices());
@@ -143,7 +145,7 @@ impl Changes<'_> {
         plan: impl FnOnce(Option<&WriteLock>) -> Result<ChangeSet>,
         dry_run: bool,
     ) -> Result<ChangeReply> {
-        self.apply_after(true, plan, dry_run)
+        self.apply_after(true, |lock| plan(lock).map(Planned::alone), dry_run)
     }
 
     /// Does the same. `waits` says whether the plan waits for a large batch that is being indexed; then this is done before the
@@ -151,7 +153,7 @@ impl Changes<'_> {
     fn apply_after(
         &self,
         waits: bool,
-        plan: impl FnOnce(Option<&WriteLock>) -> Result<ChangeSet>,
+        plan: impl FnOnce(Option<&WriteLock>) -> Result<Planned>,
         dry_run: bool,
     ) -> Result<ChangeReply> {
         let follower = self.core.index.follower();
@@ -159,25 +161,34 @@ impl Changes<'_> {
             follower.catch_up(WaitLimit::ENDLESS)?;
         }
         if dry_run {
-            let plan = plan(None)?;
-            self.check_permission(&plan)?;
-            refuse_nul(&plan)?;
+            let planned = plan(None)?;
+            self.check_permission(&planned.shown)?;
+            self.check_access(&planned)?;
+            refuse_nul(&planned.shown)?;
             // A dry run reports the same errors as the operation.
-            self.core.vault.check(&plan)?;
-            let diff = Some(self.diff(&plan)?);
-            return Ok(ChangeReply { diff, ..ChangeReply::of(plan) });
+            self.core.vault.check(&planned.shown)?;
+            let diff = Some(self.diff(&planned.shown)?);
+            return Ok(ChangeReply { diff, ..ChangeReply::of(planned.shown) });
         }
         let records = self.core.vault.records();
         let lock = self.core.vault.lock(&records)?;
-        let notices = end_unfinished(&self.core.vault, &lock, self.core.clock.now())?;
+        let owner = self.core.for_owner();
+        let vault = &owner.as_ref().unwrap_or(self.core).vault;
+        let mut notices = end_unfinished(vault, &lock, self.core.clock.now())?;
+        if owner.is_some() {
+            // They name files that the caller may not know of.
+            notices.clear();
+        }
         // The journal of a copy may lack the operations of others.
         IndexSync::of(self.core).catch_up_copy()?;
         Calls::of(self.core).refuse_repeated()?;
-        let plan = plan(Some(&lock))?;
-        self.check_permission(&plan)?;
-        refuse_nul(&plan)?;
-        self.refuse_unexpected(&plan)?;
-        self.apply_locked(plan, lock, notices)
+        let planned = plan(Some(&lock))?;
+        self.check_permission(&planned.shown)?;
+        self.check_access(&planned)?;
+        refuse_nul(&planned.shown)?;
+        self.refuse_unexpected(&planned.shown)?;
+        self.count_change(&planned.shown)?;
+        self.apply_locked(planned, lock, notices)
     }
 
     /// Refuses a plan whose files are not those that the caller saw, if the caller said what it saw.
@@ -196,23 +207,27 @@ impl Changes<'_> {
     /// Applies a plan that was made under the lock.
     fn apply_locked(
         &self,
-        plan: ChangeSet,
+        planned: Planned,
         lock: WriteLock,
         mut notices: Vec<String>,
     ) -> Result<ChangeReply> {
         let records = lock.records().to_owned();
+        let whole = planned.whole();
+        let Planned { shown: plan, unseen, .. } = planned;
+        let unseen: Vec<String> =
+            unseen.iter().flat_map(FileChange::places).map(ToString::to_string).collect();
+        // The owner's vault has the files that the caller does not know of.
+        let owner = self.core.for_owner();
+        let writer = Changes::of(owner.as_ref().unwrap_or(self.core));
+        let vault = &writer.core.vault;
         if plan.is_empty() {
             return Ok(ChangeReply { notices, ..ChangeReply::of(plan) });
         }
         // The state of the files in git must be read before they are written.
-        let prepared = self.prepare_commit(&plan);
+        let prepared = writer.prepare_commit(&whole);
         // After the commit, errors no longer fail the change. They become notices.
-        let applied = self.core.vault.apply_with_metadata(
-            &lock,
-            &plan,
-            self.core.clock.now(),
-            Calls::of(self.core).signature(),
-        );
+        let applied =
+            vault.apply_with_metadata(&lock, &whole, self.core.clock.now(), Calls::of(self.core).signature());
         let applied = applied.inspect_err(|error| {
             if error.kind() == ErrorKind::Quota {
                 self.record_refusal(Some(error.message()));
@@ -225,7 +240,7 @@ impl Changes<'_> {
         self.core.state.has_changed.store(true, Ordering::Relaxed);
         Calls::of(self.core).own(&applied.id);
         notices.extend(applied.notices.iter().cloned());
-        let journal = Journal::open(&self.core.vault, &records);
+        let journal = Journal::open(vault, &records);
         let undo = &self.core.config.undo;
         if let Err(error) = journal.record(&Event::of(&applied)) {
             notices.push(format!("{error}; the next change writes it into the journal"));
@@ -242,7 +257,8 @@ impl Changes<'_> {
         let rows = Lookup::of(self.core).rows_of(&applied);
         notices.extend(self.take_unsaid());
         let commit = prepared.map(|prepared| {
-            prepared.map_or_else(|refused| refused, |prepared| self.commit_applied(prepared, &plan, &applied))
+            prepared
+                .map_or_else(|refused| refused, |prepared| writer.commit_applied(prepared, &whole, &applied))
         });
         let uncommitted: Vec<String> = commit.iter().flat_map(CommitReply::notices).collect();
         Calls::of(self.core).note_uncommitted(&uncommitted);
@@ -258,11 +274,12 @@ impl Changes<'_> {
         for (path, _) in final_files(&applied) {
             changing().remove(&path);
         }
+        notices.retain(|notice| !unseen.iter().any(|path| notice.contains(path)));
         Ok(ChangeReply {
             applied: true,
             id: Some(applied.id),
             rows,
-            commit,
+            commit: commit.filter(|_| unseen.is_empty()),
             notices,
             ..ChangeReply::of(plan)
         })

@@ -20,6 +20,7 @@ use sidenote_vault::obsidian::FolderSetting;
 
 use crate::Planner;
 use crate::edit::open_block;
+use crate::fence::refuse_fenced;
 use crate::free_names::FreeNames;
 use crate::merge_properties::{MADE, PropertyMerge, is_blank, value_of};
 use crate::move_files::{CapturedLinks, add_edits, add_new};
@@ -240,7 +241,7 @@ impl Planner<'_> {
                 ("", inside) => inside.to_owned(),
                 (place, inside) => format!("{place}/{inside}"),
             };
-            if place.to_lowercase().ends_with(".md") && !self.core.vault.root().join(&place).is_dir() {
+            if place.to_lowercase().ends_with(".md") && !self.core.vault.has_folder(&place) {
                 return Err(Error::invalid(format!("{place} is the path of a note, not a folder"))
                     .with_hint("give its folder alone, and its name as the title"));
             }
@@ -279,6 +280,7 @@ impl Planner<'_> {
 
     /// Returns an error if another file has the path, also in another spelling (docs/spec/obsidian.md 1.6).
     pub fn refuse_taken(&self, to: &NotePath, from: Option<&NotePath>) -> Result<()> {
+        refuse_fenced(self.core, to)?;
         if self.core.vault.hides(to) {
             return Err(Error::invalid(format!("{to} is in the folder of the index"))
                 .with_hint("choose another folder"));
@@ -502,7 +504,7 @@ fn place_and_title<'r>(vault: &Vault, given: &'r str) -> (&'r str, String) {
     let Some(path) = without_extension(given) else { return ("", given.to_owned()) };
     let Some((folder, name)) = path.rsplit_once('/') else { return ("", path.to_owned()) };
     let folder = folder.trim_matches('/');
-    let is_folder = !folder.contains(char::is_whitespace) || vault.root().join(folder).is_dir();
+    let is_folder = !folder.contains(char::is_whitespace) || vault.has_folder(folder);
     if is_folder && !name.trim().is_empty() {
         (folder, name.trim().to_owned())
     } else {

@@ -10,6 +10,7 @@ pub mod delete;
 pub mod edit;
 pub mod editor;
 pub mod extract;
+mod fence;
 pub mod free_names;
 pub mod follow_headings;
 pub mod history;

@@ -186,7 +186,7 @@ impl Planner<'_> {
     /// Finds a folder by its path.
     fn folder_named(&self, name: &str) -> Option<NotePath> {
         let path = as_spelled_on_disk(&self.core.vault, &NotePath::parse(name.trim_end_matches('/')).ok()?);
-        self.core.vault.disk_path(&path).is_dir().then_some(path)
+        self.core.vault.has_folder(path.as_str()).then_some(path)
     }
 
     /// Finds a file: a note by any of its names, any other file by its path.

@@ -44,8 +44,7 @@ impl Planner<'_> {
     pub(super) fn plan_restore(&self, view: &View<'_>, name: &str) -> Result<ChangeSet> {
         let mut plan = ChangeSet::new("restore");
         let wanted = name.trim_start_matches(".trash/");
-        let in_trash = |path: &NotePath| Path::new(".trash").join(path.as_str());
-        let is_there = |path: &NotePath| safe_open::open(self.core.vault.root(), in_trash(path)).is_ok();
+        let is_there = |path: &NotePath| self.core.vault.open_trashed(path).is_ok();
         let given = [wanted.to_owned(), format!("{wanted}.md")];
         // The former path of a file identifies it first, then its path in the trash.
         let last = if wanted == name { self.thrown_away(&given, &is_there)? } else { None };
@@ -120,9 +119,9 @@ impl Planner<'_> {
         let mut titled = Vec::new();
         for path in files {
             // A file that cannot be read does not match.
-            let inner = Path::new(".trash").join(path.as_str());
             let max = self.core.vault.max_file_size();
-            let Ok(bytes) = safe_open::read(self.core.vault.root(), inner, max) else { continue };
+            let opened = self.core.vault.open_trashed(&path);
+            let Ok(bytes) = opened.and_then(|file| safe_open::read_open(file, max)) else { continue };
             let source = Source::unplaced(path.clone(), &bytes);
             if source.own_id().is_some_and(|id| key(&id) == wanted) {
                 return Some(path);

@@ -366,6 +366,7 @@ impl Changes<'_> {
     /// Plans the undo of each file of an operation. `moves` are those since then.
     pub(super) fn undo_of(&self, event: &Event, keep: &[String], moves: &LaterMoves) -> Result<PlannedUndo> {
         let record = UndoLog::open(&self.core.vault.records())?.record(&event.id)?;
+        self.refuse_unseen(record.files.iter().flat_map(|file| file.from.iter().chain(&file.to)))?;
         // The undo of an undo applies the operation again.
         let operation = if event.undoes.is_some() && event.op != REDO { REDO } else { "undo" };
         let mut plan = ChangeSet { undoes: Some(event.id.clone()), ..ChangeSet::new(operation) };

@@ -39,11 +39,13 @@ pub(crate) fn flatten(table: &Table) -> Vec<(String, Value)> {
 pub(crate) fn unflatten(values: &BTreeMap<String, (Value, Origin)>) -> Table {
     let mut table = Table::new();
     for (key, (value, _)) in values {
-        if let Some((section, name)) = key.split_once('.') {
-            let entry = table.entry(section).or_insert_with(|| Value::Table(Table::new()));
-            if let Value::Table(inner) = entry {
-                inner.insert(name.to_owned(), value.clone());
-            }
+        let Some((section, name)) = key.split_once('.') else {
+            table.insert(key.clone(), value.clone());
+            continue;
+        };
+        let entry = table.entry(section).or_insert_with(|| Value::Table(Table::new()));
+        if let Value::Table(inner) = entry {
+            inner.insert(name.to_owned(), value.clone());
         }
     }
     table

@@ -4,6 +4,7 @@
 //! Defaults < user file < vault file < environment < flags. An unknown key fails; a vault's file may set safe keys
 //! only, because a vault can be a download.
 
+mod agent_rules;
 mod check_settings;
 mod git_settings;
 mod layers;
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use sidenote_base::error::{Error, Result};
 use toml::Value;
 
+pub use crate::agent_rules::{AgentRule, ConfirmedChange, OutsideLinks};
 pub use crate::check_settings::CheckConfig;
 pub use crate::git_settings::{CommitPolicy, GitConfig, GitVault};
 pub use crate::home::{expand_home, home_folder};
@@ -66,6 +68,7 @@ const UNSAFE_IN_VAULT: &[&str] = &[
     "backup.auto",
     "backup.dir",
     "backup.keep",
+    "agents",
 ];
 
 /// Keys that the user's file may set for single vaults only: a commit runs the programs that a repository names, such
@@ -480,6 +483,8 @@ pub struct Config {
     pub privacy: PrivacyConfig,
     /// About backups.
     pub backup: BackupConfig,
+    /// The rules about agents, of which the first that names an agent counts.
+    pub agents: Vec<AgentRule>,
     /// The types of memories.
     pub types: BTreeMap<String, TypeConfig>,
     /// The types of relations, the built-in ones with what the settings add to them.
@@ -503,6 +508,7 @@ struct ConfigSections {
     memory: MemoryConfig,
     privacy: PrivacyConfig,
     backup: BackupConfig,
+    agents: Vec<AgentRule>,
     types: BTreeMap<String, TypeConfig>,
     #[serde(default)]
     relations: BTreeMap<String, toml::Table>,
@@ -599,6 +605,7 @@ impl Config {
             memory: sections.memory.checked()?,
             privacy: sections.privacy,
             backup: sections.backup,
+            agents: sections.agents.into_iter().map(AgentRule::checked).collect::<Result<_>>()?,
             types: checked(sections.types)?,
             relations: relation_settings::with_built_in(&sections.relations)?,
             origins,
@@ -656,6 +663,7 @@ pub(crate) fn checked_sections(values: &BTreeMap<String, (Value, Origin)>) -> Re
     })?;
     sections.links.checked()?;
     sections.git.checked()?;
+    sections.agents.into_iter().try_for_each(|rule| rule.checked().map(drop))?;
     relation_settings::with_built_in(&sections.relations)?;
     checked(sections.types).map(drop)
 }

@@ -195,7 +195,7 @@ pub(super) fn compare(
         let FileStates { found, indexed, mut report } = states;
         progress(Phase::Parse, 0, found.len().max(indexed.len()));
         report.warnings.extend(settings.warnings.iter().cloned());
-        let (mut changed, mut removed) = changes_of(catalog, &settings, redo, found, indexed)?;
+        let (mut changed, mut removed) = changes_of(vault, catalog, &settings, redo, found, indexed)?;
         find_moves(vault, catalog, &mut changed, &mut removed, &mut report)?;
         assign_ids(catalog, &mut changed)?;
         Ok(FileChanges { changed, removed, report })
@@ -277,6 +277,7 @@ fn path_states(
 
 /// Returns the new and changed files, and the indexed files that do not exist. New files have no number yet.
 fn changes_of(
+    vault: &Vault,
     catalog: &CatalogReader,
     settings: &Settings,
     redo: &Redo,
@@ -292,6 +293,11 @@ fn changes_of(
         };
         let is_forced = redo.covers(&stat.path);
         if !is_forced && old.as_ref().is_some_and(|old| is_unchanged(&stat, old, settings)) {
+            continue;
+        }
+        // A note can say itself that it does not exist for the reader.
+        if vault.withholds(&stat.path) {
+            removed.extend(old);
             continue;
         }
         let excluded = settings.is_excluded(&stat.path);
@@ -412,6 +418,7 @@ pub(super) fn drift(vault: &Vault, catalog: &CatalogReader) -> Result<Drift> {
     let mut drift = Drift { has_gaps: !gaps.unreadable.is_empty(), ..Drift::default() };
     for pair in merge_by_path(scan.found, scan.indexed) {
         match pair {
+            (Some(new), None) if vault.withholds(&new.path) => {}
             (Some(new), Some(old)) if stat_of(&new) != old.stat => drift.changed.push(new.path),
             (Some(new), None) => drift.added.push(new.path),
             (None, Some(old)) => drift.removed.push(old.path),

@@ -11,6 +11,7 @@ pub mod projection;
 pub mod reader;
 mod snapshot;
 mod undo_retention;
+mod visible_events;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::File;
@@ -224,7 +225,7 @@ impl Journal {
             return Ok(0);
         }
         let mut known = HashSet::new();
-        for event in self.events(ReadOrder::NewestFirst)?.of_changes() {
+        for event in self.all_events(ReadOrder::NewestFirst)?.of_changes() {
             known.insert(event?.id);
             if unsettled.iter().all(|id| known.contains(id)) {
                 break;
@@ -325,11 +326,17 @@ impl Journal {
         Ok(damaged)
     }
 
-    /// Reads the events of all clones, and those of this working copy.
+    /// Reads the events of all clones, and those of this working copy, as far as the files of the events exist for the reader
+    /// of the vault.
     ///
     /// # Errors
     /// `Io` if a folder cannot be listed.
     pub fn events(&self, order: ReadOrder) -> Result<Events> {
+        Ok(self.all_events(order)?.seen_in(&self.vault))
+    }
+
+    /// Reads the events whatever exists for the reader, for what nobody is shown.
+    fn all_events(&self, order: ReadOrder) -> Result<Events> {
         self.events_of(self.folders.files()?, order)
     }
 
@@ -616,7 +623,7 @@ impl Journal {
     /// Lists the operations that have before-images but no readable line, oldest first.
     fn lost(&self, store: &UndoLog, kept: &BTreeSet<String>) -> Result<Vec<Event>> {
         let mut lost = kept.clone();
-        for event in self.events(ReadOrder::NewestFirst)?.of_changes() {
+        for event in self.all_events(ReadOrder::NewestFirst)?.of_changes() {
             lost.remove(&event?.id);
             if lost.is_empty() {
                 break;

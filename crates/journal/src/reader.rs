@@ -12,10 +12,12 @@ use serde::de::IgnoredAny;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::Result;
 use sidenote_base::safe_open;
+use sidenote_vault::Vault;
 use sidenote_vault::dir::Dir;
 
 use crate::event::Event;
 use crate::month_of;
+use crate::visible_events::VisibleEvents;
 
 /// The size of a block in bytes.
 const BLOCK: u64 = 256 * 1024;
@@ -42,6 +44,8 @@ pub struct Events {
     heads: Vec<Option<Event>>,
     /// Only lines that contain one of these texts are parsed; if empty, all lines.
     needles: Vec<memmem::Finder<'static>>,
+    /// What exists for the reader, if not everything does.
+    visible: Option<VisibleEvents>,
 }
 
 /// The events of one folder of the journal.
@@ -85,7 +89,13 @@ struct Month {
 impl Events {
     pub(super) fn new(order: ReadOrder, streams: Vec<FolderEvents>) -> Self {
         let heads = streams.iter().map(|_| None).collect();
-        Self { order, streams, heads, needles: Vec::new() }
+        Self { order, streams, heads, needles: Vec::new(), visible: None }
+    }
+
+    /// Leaves out what the events say of files that do not exist for the reader of a fenced vault.
+    pub(super) fn seen_in(mut self, vault: &Vault) -> Self {
+        self.visible = vault.is_fenced().then(|| VisibleEvents::new(vault));
+        self
     }
 
     /// Returns only the events that changed files or undid such a change.
@@ -303,6 +313,21 @@ impl Iterator for Events {
     type Item = Result<Event>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let event = match self.next_event()? {
+                Ok(event) => event,
+                Err(error) => return Some(Err(error)),
+            };
+            let Some(visible) = &mut self.visible else { return Some(Ok(event)) };
+            if let Some(event) = visible.part_of(event) {
+                return Some(Ok(event));
+            }
+        }
+    }
+}
+
+impl Events {
+    fn next_event(&mut self) -> Option<Result<Event>> {
         // A stream whose next file is of an earlier month than a known event is not read yet.
         let mut unread: Vec<usize> = (0..self.streams.len()).collect();
         unread.retain(|&at| self.heads.get(at).is_some_and(Option::is_none));

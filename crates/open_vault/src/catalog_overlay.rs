@@ -162,7 +162,7 @@ impl<'a> View<'a> {
     }
 
     fn is_on_disk(&self, path: &NotePath) -> bool {
-        self.core.vault.disk_path(path).symlink_metadata().is_ok()
+        self.core.vault.has_entry(path)
     }
 
     /// Returns whether a file was not removed since it was indexed.

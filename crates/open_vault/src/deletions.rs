@@ -12,6 +12,7 @@ use sidenote_journal::event::Event;
 use sidenote_journal::reader::ReadOrder;
 use sidenote_markdown::edit::FileLocation;
 use sidenote_markdown::path::NotePath;
+use sidenote_vault::Vault;
 
 /// The most files of the trash that are listed.
 const MOST_TRASH: usize = 1_000;
@@ -57,15 +58,15 @@ impl KnownDeletions {
     /// `Io` if the journal or the trash cannot be read.
     pub fn refreshed(
         known: &mut Option<Self>,
-        root: &Path,
+        vault: &Vault,
         journal: &Journal,
         agent_of: impl Fn(&Event) -> &str,
     ) -> Result<Arc<[Deletion]>> {
-        let stamp = stamp(root, journal)?;
+        let stamp = stamp(vault.root(), journal)?;
         if let Some(known) = known.as_ref().filter(|known| known.stamp == stamp) {
             return Ok(Arc::clone(&known.found));
         }
-        let found: Arc<[Deletion]> = find(root, journal, stamp.files, agent_of)?.into();
+        let found: Arc<[Deletion]> = find(vault, journal, stamp.files, agent_of)?.into();
         *known = Some(Self { stamp, found: Arc::clone(&found) });
         Ok(found)
     }
@@ -97,7 +98,7 @@ fn stamp(root: &Path, journal: &Journal) -> Result<Stamp> {
 
 /// Reads the journal from its end until it told of all `files` in the trash.
 fn find(
-    root: &Path,
+    vault: &Vault,
     journal: &Journal,
     files: usize,
     agent_of: impl Fn(&Event) -> &str,
@@ -113,7 +114,7 @@ fn find(
         for file in &event.files {
             let FileLocation::Trash(former) = file.end() else { continue };
             let place = file.end().to_string();
-            if seen.insert(place.clone()) && safe_open::open(root, &place).is_ok() {
+            if seen.insert(place.clone()) && vault.open_trashed(former).is_ok() {
                 let was = file.path.in_vault().unwrap_or(former).clone();
                 let (agent, operation) = (agent_of(&event).to_owned(), event.id.clone());
                 found.push(Deletion { at: event.at, agent, operation, place, was });

@@ -2,6 +2,7 @@
 //! clock and caller. It also shows the files as they are now, with the planned changes of an operation. The work of
 //! services must not be here.
 
+pub mod agent_access;
 pub mod call_context;
 pub mod caller;
 pub mod catalog_overlay;
@@ -43,6 +44,7 @@ use sidenote_markdown::relation::RelationRules;
 use sidenote_vault::Vault;
 use sidenote_vault::revision_files::RevisionFiles;
 
+use crate::agent_access::AgentAccess;
 use crate::call_context::Call;
 use crate::caller::{CallOrigin, Role};
 use crate::deletions::KnownDeletions;
@@ -156,6 +158,8 @@ pub struct Core {
     pub client: String,
     /// Whether an agent asks for changes.
     pub is_agent: bool,
+    /// What the agent may do, if a rule or a note limits it.
+    pub agent: Option<Arc<AgentAccess>>,
     /// Whether this process serves sessions that end, whose changes can be committed together.
     pub commits_by_session: bool,
     /// Whether the current call was cancelled.

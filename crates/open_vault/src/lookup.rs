@@ -169,7 +169,7 @@ impl Lookup<'_> {
         let mut filter = filter.clone();
         // A folder that another program made can have a backslash in its name.
         let is_there = |folder: &str| {
-            NotePath::from_disk(folder).is_some_and(|folder| self.core.vault.disk_path(&folder).is_dir())
+            NotePath::from_disk(folder).is_some_and(|folder| self.core.vault.has_folder(folder.as_str()))
         };
         let typed = |folder: &str| if is_there(folder) { folder.to_owned() } else { typed_folder(folder) };
         let typed = filter.folder.as_deref().map(typed);
@@ -186,7 +186,7 @@ impl Lookup<'_> {
     /// Returns the only folder of notes that differs from a folder in case alone, or the folder itself.
     fn spelled_folder(&self, folder: String) -> Result<String> {
         let here = NotePath::from_disk(&folder);
-        if here.is_none_or(|here| self.core.vault.disk_path(&here).is_dir()) {
+        if here.is_none_or(|here| self.core.vault.has_folder(here.as_str())) {
             return Ok(folder);
         }
         let wanted = key(&folder);

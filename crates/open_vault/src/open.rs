@@ -8,6 +8,7 @@ use sidenote_base::clock::Clock;
 use sidenote_embed::model_selection::Embedders;
 use sidenote_index::Index;
 use sidenote_vault::authority::Authority;
+use sidenote_vault::fence::Fence;
 use sidenote_vectors::Vectors;
 
 /// The options for opening a store.
@@ -27,6 +28,8 @@ pub struct Open {
     pub fill: bool,
     /// Whether the current folder becomes a vault if neither it nor a folder above is one. Otherwise that is an error.
     pub makes_vault: bool,
+    /// The files that exist for the reader; all without it.
+    pub fence: Option<Arc<Fence>>,
     /// Whether nothing may be written to the vault and the journal.
     pub read_only: bool,
     /// The revision of git whose files are the vault, instead of those on the disk: what `git rev-parse` takes, or a date.

@@ -195,6 +195,12 @@ impl Repairs<'_> {
         let (meanings, mut links): (Vec<&LinkMeaning>, Vec<RepairItem>) = found.unzip();
         let chosen = [request.chosen.clone(), choose(&links)?].concat();
         let is_report = request.apply.is_none() && chosen.is_empty();
+        if !is_report && self.core.for_owner().is_some() {
+            return Err(Error::invalid(
+                "links are repaired only with all notes in view, and this agent knows of a part",
+            )
+            .with_hints("run: sidenote repair", "ask the user to repair the links"));
+        }
         let least = if is_report { Some(Certainty::Strong) } else { request.apply };
         let mut relinks: BTreeMap<usize, Vec<Relink>> = BTreeMap::new();
         for meaning in &meanings {

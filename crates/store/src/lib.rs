@@ -4,6 +4,7 @@
 //! The store reads the time once for each request and passes it down. Replies are plain values that serialise as
 //! documented.
 
+pub mod agents;
 pub mod replication;
 mod revision;
 
@@ -274,6 +275,7 @@ impl Store {
         let core = Core {
             client,
             is_agent: open.agent.is_some(),
+            agent: None,
             commits_by_session: open.has_sessions,
             vault,
             index: Arc::new(index),
@@ -355,6 +357,11 @@ impl Store {
     /// `Conflict` if it was.
     pub fn check_cancelled(&self) -> Result<()> {
         self.core.check_cancelled()
+    }
+
+    /// Returns the session of changes.
+    pub fn session(&self) -> Option<&str> {
+        self.core.session.as_deref()
     }
 
     /// Returns whether changes belong to a named session.

@@ -16,6 +16,7 @@ use sidenote_git::Repository;
 use sidenote_index::health::{IndexContents, IndexHealth, VectorHealth};
 use sidenote_index::shared_vectors::SharedVectorHealth;
 use sidenote_open_vault::open::Open;
+use sidenote_vault::fence::PathRules;
 use sidenote_vault::location::Location;
 use sidenote_vault::scan::scan;
 use sidenote_vault::{STATE_DIR, Vault, canonical_path_of};
@@ -181,6 +182,15 @@ impl Diagnosis {
                 None => format!("{} (no such file, the defaults hold)", file.display()),
             };
             self.add(Finding::new(check, Level::Ok, state));
+        }
+        for rule in &config.agents {
+            let patterns = [&rule.read, &rule.write].into_iter().flatten();
+            let wrong = patterns.filter_map(|patterns| PathRules::new(patterns).err()).next();
+            let name = format!("agent {}", rule.name);
+            self.add(match wrong {
+                Some(error) => Finding::of_error("agents", &error.of(&name)),
+                None => Finding::new("agents", Level::Ok, format!("{name} {}", rule.describe())),
+            });
         }
         if !counts.is_empty() {
             let names: Vec<String> = counts.into_keys().collect();

@@ -90,6 +90,10 @@ impl Upkeep<'_> {
             .map_err(unstarted)?;
         let mut follower =
             Follower { core: self.core.clone(), stop: Arc::clone(&stop), threads: vec![thread] };
+        // What the files need is done with all of them in view.
+        if self.core.vault.is_fenced() {
+            return Ok(follower);
+        }
         let core = self.core.clone();
         let tending = std::thread::Builder::new()
             .name("sidenote-tend".to_owned())

@@ -15,6 +15,7 @@ pub mod authority;
 mod commit;
 pub mod copy;
 pub mod dir;
+pub mod fence;
 pub mod symlinks;
 pub mod flush_request;
 pub mod folder_fingerprint;
@@ -47,6 +48,7 @@ use sidenote_markdown::path::NotePath;
 use crate::authority::{Alone, Authority};
 use crate::dir::Dir;
 pub use crate::dir::failpoint;
+use crate::fence::Fence;
 use crate::obsidian::Settings;
 use crate::scan::{FollowedLink, ScanOptions};
 use crate::write_queue::WriteQueue;
@@ -86,6 +88,8 @@ pub struct Vault {
     device: Arc<AtomicU64>,
     /// The threads of this process that want the write lock.
     write_queue: WriteQueue,
+    /// The files that exist for the reader; all without it.
+    fence: Option<Arc<Fence>>,
 }
 
 /// Fails inside the data of a git repository, such as a bare one, where files belong to git.
@@ -148,6 +152,7 @@ impl Vault {
             authority: Arc::new(Alone),
             device: Arc::new(AtomicU64::new(device)),
             write_queue: WriteQueue::default(),
+            fence: None,
         })
     }
 
@@ -205,7 +210,7 @@ impl Vault {
     /// Returns the options for a scan of the whole vault.
     pub fn scan_options(&self) -> ScanOptions {
         let (hidden, follow_outside) = (self.hidden.clone(), self.follow_outside);
-        ScanOptions { hidden, follow_outside, ..ScanOptions::default() }
+        ScanOptions { hidden, follow_outside, fence: self.fence.clone(), ..ScanOptions::default() }
     }
 
     /// Stores the links to folders outside the vault that a full scan followed.
@@ -287,9 +292,9 @@ impl Vault {
         }
     }
 
-    /// Says whether a path is in the folder of the index.
+    /// Says whether a path is in the folder of the index, or does not exist for the reader.
     pub fn hides(&self, path: &NotePath) -> bool {
-        scan::lies_in(path.as_str(), &self.hidden)
+        scan::lies_in(path.as_str(), &self.hidden) || !self.may_show(path)
     }
 
     /// Fails if the vault is read-only.

@@ -7,7 +7,7 @@ use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::{io, thread};
 
 use sidenote_base::clock::is_racy;
@@ -18,12 +18,13 @@ use sidenote_base::platform::{FileKind, FileMetadata, FolderState, ListedEntry, 
 use sidenote_markdown::path::{MAX_SEGMENTS, NotePath, is_too_deep};
 
 use crate::Vault;
+use crate::fence::Fence;
 use crate::folder_fingerprint::{FolderFingerprint, KnownFolders};
 use crate::folder_listings::FolderListing;
 use crate::symlinks::{HOW_TO_FOLLOW, LinkTarget, resolve_link};
 
 /// Options of a scan.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct ScanOptions {
     /// The folder to scan, as a path from the root; empty for the whole vault.
     pub below: String,
@@ -35,6 +36,8 @@ pub struct ScanOptions {
     pub hidden: String,
     /// Whether symbolic links that lead out of the vault are followed.
     pub follow_outside: bool,
+    /// The files that exist for the reader; all without it.
+    pub fence: Option<Arc<Fence>>,
 }
 
 /// A symbolic link to a folder outside the vault that a scan followed.
@@ -50,7 +53,14 @@ impl Default for ScanOptions {
     fn default() -> Self {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let (below, hidden) = (String::new(), String::new());
-        Self { below, recursive: true, threads: cores.clamp(2, 4), hidden, follow_outside: false }
+        Self {
+            below,
+            recursive: true,
+            threads: cores.clamp(2, 4),
+            hidden,
+            follow_outside: false,
+            fence: None,
+        }
     }
 }
 
@@ -647,6 +657,19 @@ impl ListedDir {
     fn add(&mut self, entry: &ListedEntry, root: &Path, options: &ScanOptions) {
         let name = entry.name();
         if name.as_encoded_bytes().starts_with(b".") {
+            return;
+        }
+        // Nothing is said of what does not exist for the reader.
+        let exists = |fence: &Arc<Fence>| {
+            let path = self.path_of(&name.to_string_lossy());
+            if entry.kind().is_ok_and(|kind| kind == FileKind::Dir) {
+                fence.may_hold(&path)
+            } else {
+                fence.may_show(&path)
+                    || fence.may_hold(&path) && entry.kind().is_ok_and(|kind| kind == FileKind::Symlink)
+            }
+        };
+        if !options.fence.as_ref().is_none_or(exists) {
             return;
         }
         let Some(name) = name.to_str() else {

@@ -12,6 +12,7 @@ use sidenote_base::{platform, safe_open};
 use sidenote_markdown::path::{NotePath, to_nfc};
 
 use crate::Vault;
+use crate::fence::absent;
 
 /// The hint on how to allow links that lead outside the vault.
 pub(crate) const HOW_TO_FOLLOW: &str = "to allow it, set in the user's own settings vault.follow_outside = true, or SIDENOTE_VAULT_FOLLOW_OUTSIDE=true";
@@ -56,6 +57,13 @@ impl Vault {
     /// # Errors
     /// `InvalidInput` if it is not a regular file or a link on the way must not be followed, and system errors.
     pub fn open_file(&self, path: &NotePath) -> io::Result<File> {
+        if !self.may_show(path) {
+            return Err(absent());
+        }
+        self.refuse_withheld(path, self.open_any_file(path)?)
+    }
+
+    fn open_any_file(&self, path: &NotePath) -> io::Result<File> {
         match self.open_without_links(path.as_str()) {
             Err(error) if safe_open::is_link_error(&error) => {}
             opened => return opened,
@@ -63,6 +71,11 @@ impl Vault {
         // A parent of the root may have become a link since the vault was opened.
         let root = platform::canonicalize(&self.root)?;
         match resolve_link(&root, &self.disk_path(path))? {
+            LinkTarget::Inside(inner)
+                if NotePath::from_disk(&inner).is_some_and(|to| !self.may_show(&to)) =>
+            {
+                Err(absent())
+            }
             LinkTarget::Inside(inner) => safe_open::open(&root, inner),
             LinkTarget::Hidden => {
                 Err(refused("a symbolic link leads to a hidden folder of the vault (symlink)"))

@@ -1,7 +1,7 @@
 //! The files in the trash of the vault: which they are, who deleted them and when, their texts, and which of them a query
 //! matches.
 
-use std::path::Path;
+use std::io;
 use std::sync::{Arc, PoisonError};
 
 use serde::Serialize;
@@ -153,13 +153,17 @@ impl Views<'_> {
     /// Lists where the files in the trash come from, the last deleted one first.
     pub(super) fn deletions(&self) -> Result<Arc<[Deletion]>> {
         let mut known = self.core.state.deletions.lock().unwrap_or_else(PoisonError::into_inner);
-        KnownDeletions::refreshed(&mut known, self.core.vault.root(), &self.core.journal(), agent_of)
+        KnownDeletions::refreshed(&mut known, &self.core.vault, &self.core.journal(), agent_of)
     }
 
     fn read_trash(&self, path: &str) -> Result<Vec<u8>> {
-        let root = self.core.vault.root();
-        safe_open::read(root, Path::new(path), self.core.vault.max_file_size())
-            .map_err(|error| Error::io("read", root.join(path), error))
+        let vault = &self.core.vault;
+        let inner = path.strip_prefix(TRASH).and_then(NotePath::from_disk);
+        let opened =
+            inner.ok_or_else(|| io::ErrorKind::NotFound.into()).and_then(|inner| vault.open_trashed(&inner));
+        opened
+            .and_then(|file| safe_open::read_open(file, vault.max_file_size()))
+            .map_err(|error| Error::io("read", vault.root().join(path), error))
     }
 
     /// Returns the text of a file in the trash, given by its path there.
@@ -173,7 +177,7 @@ impl Views<'_> {
         })?;
         let named = NotePath::parse(inner)?;
         let bytes = self.read_trash(&format!("{TRASH}{named}")).map_err(|error| {
-            let is_gone = safe_open::open(self.core.vault.root(), format!("{TRASH}{named}")).is_err();
+            let is_gone = self.core.vault.open_trashed(&named).is_err();
             let gone = || Error::new(ErrorKind::NotFound, format!("the trash has no file {path:?}"));
             if is_gone { gone() } else { error }
         })?;

@@ -10,6 +10,7 @@ use sidenote_base::error::{Error, ErrorKind};
 use sidenote_catalog::Filter;
 use sidenote_markdown::path::NotePath;
 use sidenote_search::Mode;
+use sidenote_store::agents::summaries;
 use sidenote_store::{
     ActivityRequest, Fallback, MemoryListRequest, MemorySort, NoteHistory, PROBLEM_CODES, RelatedRequest,
     RelationsRequest, SearchRequest, Store, TaskBoardRequest, TaskDue, Tier, WhyRequest,
@@ -437,6 +438,7 @@ fn status(store: &Store, _: &Params) -> Result<Vec<u8>, ApiError> {
         "writer": store.is_writer(),
         "read_only": store.is_read_only(),
         "notices": store.notices(),
+        "agents": summaries(store)?,
         "version": env!("CARGO_PKG_VERSION"),
     });
     to_json_with(&store.index().status()?, more)

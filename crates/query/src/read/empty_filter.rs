@@ -203,7 +203,7 @@ impl Reads<'_> {
     /// `NotFound` if there is no such folder, with a similar name if there is one; `Invalid` for an invalid path.
     pub fn refuse_missing_folder(&self, folder: &str) -> Result<()> {
         // A folder that another program made can have a backslash in its name.
-        let is_there = |folder: &NotePath| self.core.vault.disk_path(folder).is_dir();
+        let is_there = |folder: &NotePath| self.core.vault.has_folder(folder.as_str());
         if NotePath::from_disk(folder).as_ref().is_some_and(is_there) {
             return Ok(());
         }
@@ -212,7 +212,7 @@ impl Reads<'_> {
             return Ok(());
         }
         let path = as_spelled_on_disk(&self.core.vault, &NotePath::parse(&wanted)?);
-        if self.core.vault.disk_path(&path).is_dir() {
+        if self.core.vault.has_folder(path.as_str()) {
             return Ok(());
         }
         let paths = self.core.index.catalog().paths().all()?;

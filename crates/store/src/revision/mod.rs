@@ -59,6 +59,10 @@ pub(crate) fn open_vault(open: &Open) -> Result<OpenedVault> {
         Some(folder) => vault.with_index_in(folder)?,
         None => vault,
     };
+    let vault = match &open.fence {
+        Some(fence) => vault.fenced(Arc::clone(fence)),
+        None => vault,
+    };
     let vault = match &open.authority {
         Some(authority) => with_authority(vault, Arc::clone(authority)),
         None => vault,

@@ -1,0 +1,310 @@
+//! What each agent gets of a vault: the rules of the settings, and the store with which the calls of an agent are served.
+//!
+//! An agent that may not read everything is served by a store of its own. Its vault neither lists nor opens other files, and its
+//! index was made of the files that exist for the agent alone, so that no service has to think of a fence.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use sidenote_base::error::{Error, Result};
+use sidenote_config::{AgentRule, cache_folder, expand_home};
+use sidenote_markdown::path::NotePath;
+use sidenote_open_vault::Core;
+use sidenote_open_vault::agent_access::AgentAccess;
+use sidenote_upkeep::follow::Follower;
+use sidenote_vault::fence::{Fence, NoteAccess, PathRules};
+use sidenote_vault::{STATE_DIR, Vault};
+
+use crate::{Open, Store};
+
+/// The agents of one vault.
+#[derive(Debug)]
+pub struct Agents {
+    /// The vault with all its files.
+    owner: Store,
+    /// How the vault was opened.
+    open: Open,
+    /// What holds for all agents of a server, besides their rules.
+    flags: AgentRule,
+    /// The rules that are for this vault, in their order.
+    rules: Vec<AgentRule>,
+    /// The vault without the notes that hide themselves, read with the index of all notes.
+    plain: Arc<Vault>,
+    /// How long a hook waits for an update of the index. Its agent is one of those that are named.
+    hook_limit: Option<Duration>,
+    state: Mutex<AgentsState>,
+}
+
+/// The places of the rules that hold together for an agent.
+type Places = Vec<usize>;
+
+#[derive(Debug, Default)]
+struct AgentsState {
+    /// What was opened for lists of patterns; for none, the whole vault without the notes that hide themselves.
+    fenced: HashMap<Vec<Vec<String>>, FencedStore>,
+    /// What agents may change by their rules, and whether they know of a part only.
+    access: HashMap<(Places, bool), Arc<AgentAccess>>,
+    /// Whether notes hide themselves, in a generation of the index.
+    hiding: Option<(i64, bool)>,
+    /// Whether the files are followed.
+    follows: bool,
+}
+
+#[derive(Debug)]
+struct FencedStore {
+    store: Store,
+    /// Keeps the index up to date while the server runs.
+    _follower: Option<Follower>,
+}
+
+/// What an agent may do, for people.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AgentSummary {
+    /// The rule; `None` if no rule names the agent.
+    pub rule: Option<AgentRule>,
+    /// The number of files that exist for the agent.
+    pub files: usize,
+    /// The number of files that do not.
+    pub fenced_files: usize,
+    /// What the agent may do, as a text for people.
+    pub text: String,
+}
+
+impl Agents {
+    /// Reads the rules for a vault. `flags` has what the agents of a server may read and write by its flags, whatever their rules.
+    ///
+    /// # Errors
+    /// `Invalid` naming a pattern that is malformed.
+    pub fn new(owner: Store, open: Open, flags: AgentRule) -> Result<Self> {
+        let rules = rules_for(&owner);
+        for rule in rules.iter().chain([&flags]) {
+            for patterns in [&rule.read, &rule.write].into_iter().flatten() {
+                PathRules::new(patterns).map_err(|error| error.of(&format!("[[agents]] {:?}", rule.name)))?;
+            }
+        }
+        let vault = Vault::clone(&owner.core.vault);
+        let plain = Arc::new(vault.fenced(Arc::new(Fence::new(&[], owner.core.vault.hidden())?)));
+        Ok(Self { owner, open, flags, rules, plain, hook_limit: None, state: Mutex::default() })
+    }
+
+    /// Serves hooks, which wait no longer than this for an update of the index. Hooks of several agents cannot be told apart, so
+    /// the rules of all that are named hold together.
+    #[must_use]
+    pub fn for_hooks(self, wait_limit: Duration) -> Self {
+        Self { hook_limit: Some(wait_limit), ..self }
+    }
+
+    /// Has the index of each agent follow the files from now on, as that of a server does.
+    pub fn follow(&self) {
+        self.state().follows = true;
+    }
+
+    fn state(&self) -> MutexGuard<'_, AgentsState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the vault with all its files.
+    pub fn owner(&self) -> &Store {
+        &self.owner
+    }
+
+    /// Returns the first rule that names an agent by one of its names.
+    pub fn rule_of(&self, names: &[&str]) -> Option<&AgentRule> {
+        self.place_of(names).and_then(|at| self.rules.get(at))
+    }
+
+    fn place_of(&self, names: &[&str]) -> Option<usize> {
+        self.rules.iter().position(|rule| rule.names_any(names))
+    }
+
+    fn places_of(&self, names: &[&str]) -> Places {
+        let each = names.iter().filter_map(|name| self.place_of(&[name]));
+        match self.hook_limit {
+            Some(_) => each.collect::<BTreeSet<_>>().into_iter().collect(),
+            None => self.place_of(names).into_iter().collect(),
+        }
+    }
+
+    /// Lists the patterns that hold for agents with some rules, those of the flags included.
+    fn patterns(&self, places: &[usize], of: fn(&AgentRule) -> &Option<Vec<String>>) -> Vec<Vec<String>> {
+        let rules = places.iter().filter_map(|at| self.rules.get(*at)).chain([&self.flags]);
+        rules.filter_map(|rule| of(rule).clone()).collect()
+    }
+
+    /// Returns the store for a call of an agent: `call` with the vault as it exists for the agent, and with what its rule allows.
+    ///
+    /// # Errors
+    /// Those of opening a store; `Io` and `Corrupt` if the index cannot be read.
+    pub fn serve(&self, call: &Store, names: &[&str]) -> Result<Store> {
+        let places = self.places_of(names);
+        let patterns = self.patterns(&places, |rule| &rule.read);
+        let fenced = match !patterns.is_empty() || self.has_hidden_notes()? {
+            true => Some(self.fenced(patterns)?),
+            false => None,
+        };
+        let is_limited = fenced.is_some() || !places.is_empty() || self.flags.write.is_some();
+        let agent = is_limited.then(|| self.access(places, fenced.is_some())).transpose()?;
+        let core = call.core.clone();
+        let core = match fenced {
+            Some(Store { core: fenced }) => {
+                Core { vault: fenced.vault, index: fenced.index, state: fenced.state, agent, ..core }
+            }
+            // A note may hide itself that the index does not know as such yet.
+            None => Core { vault: Arc::clone(&self.plain), agent, ..core },
+        };
+        Ok(Store { core })
+    }
+
+    /// Returns whether a file exists for an agent, without looking into an index.
+    pub fn shows(&self, names: &[&str], path: &NotePath) -> bool {
+        let patterns = self.patterns(&self.places_of(names), |rule| &rule.read);
+        // The patterns were compiled before.
+        let fence = Fence::new(&patterns, self.owner.core.vault.hidden());
+        fence.is_ok_and(|fence| fence.contains(path)) && !self.plain.withholds(path)
+    }
+
+    /// Returns whether the rules may fence an agent whose names are not known.
+    pub fn may_fence(&self) -> bool {
+        self.rules.iter().any(|rule| rule.read.is_some())
+    }
+
+    fn access(&self, places: Places, is_fenced: bool) -> Result<Arc<AgentAccess>> {
+        let mut state = self.state();
+        if let Some(known) = state.access.get(&(places.clone(), is_fenced)) {
+            return Ok(Arc::clone(known));
+        }
+        let owner = is_fenced.then(|| self.owner.core.clone());
+        let write = self.patterns(&places, |rule| &rule.write);
+        let rule = places.first().and_then(|at| self.rules.get(*at)).unwrap_or(&self.flags).clone();
+        let access = Arc::new(AgentAccess::new(rule, &write, owner)?);
+        state.access.insert((places, is_fenced), Arc::clone(&access));
+        Ok(access)
+    }
+
+    /// Returns the store of agents for which some paths exist alone. It is opened when it is first wanted.
+    fn fenced(&self, patterns: Vec<Vec<String>>) -> Result<Store> {
+        let mut state = self.state();
+        if let Some(known) = state.fenced.get(&patterns) {
+            return Ok(known.store.clone());
+        }
+        let fence = Arc::new(Fence::new(&patterns, self.owner.core.vault.hidden())?);
+        let index = Some(self.index_folder(&patterns)?);
+        let vault = Some(self.owner.root().to_owned());
+        let open =
+            Open { fence: Some(fence), index, vault, existing: false, rebuild: false, ..self.open.clone() };
+        let store = Store::open(open)?;
+        let follower = if state.follows { Some(store.upkeep().follow(|_| {})?) } else { None };
+        state.fenced.insert(patterns, FencedStore { store: store.clone(), _follower: follower });
+        Ok(store)
+    }
+
+    /// Returns the folder of the index for some patterns: beside the index in the vault, or else in the user's cache.
+    fn index_folder(&self, patterns: &[Vec<String>]) -> Result<PathBuf> {
+        /// The bytes of a hash that are enough to tell the few fences of a vault apart.
+        const NAME: usize = 16;
+        let hash = blake3::hash(serde_json::json!(patterns).to_string().as_bytes()).to_hex();
+        let name = hash.get(..NAME).unwrap_or_default();
+        let state = self.owner.root().join(STATE_DIR);
+        if self.owner.core.index.folder().parent() == Some(&state) && !self.owner.is_read_only() {
+            return Ok(state.join("fenced").join(name));
+        }
+        let cache = cache_folder(self.owner.root(), None);
+        let cache = cache.ok_or_else(|| {
+            Error::not_found("there is no folder for the index of an agent").with_hint("set HOME")
+        })?;
+        Ok(cache.join("fenced").join(name))
+    }
+
+    /// Returns whether some notes do not exist for any agent, because they say so.
+    fn has_hidden_notes(&self) -> Result<bool> {
+        match self.hook_limit {
+            Some(limit) => self.owner.index().refresh_within(limit).map(drop)?,
+            None => self.owner.index().refresh().map(drop)?,
+        }
+        let catalog = self.owner.core.index.catalog();
+        let generation = catalog.generation()?;
+        if let Some((of, hiding)) = self.state().hiding
+            && of == generation
+        {
+            return Ok(hiding);
+        }
+        let hiding = !notes_that_say(&self.owner, NoteAccess::None)?.is_empty();
+        self.state().hiding = Some((generation, hiding));
+        Ok(hiding)
+    }
+
+    /// Ends the writing of the indexes that were opened for agents.
+    pub fn close(&self, limit: Duration) -> bool {
+        let stores: Vec<Store> = {
+            let mut state = self.state();
+            state.fenced.drain().map(|(_, fenced)| fenced.store).collect()
+        };
+        // Each is closed, whether or not another one was in time.
+        stores.iter().map(|store| store.close(limit)).filter(|in_time| !in_time).count() == 0
+    }
+}
+
+impl AgentSummary {
+    fn of(store: &Store, rule: Option<&AgentRule>, hidden: &[NotePath]) -> Result<Self> {
+        let read = rule.and_then(|rule| rule.read.clone());
+        let fence = Fence::new(read.as_slice(), store.core.vault.hidden())?;
+        let paths = store.core.index.catalog().paths().all()?;
+        let files = paths.iter().filter(|(path, _)| fence.contains(path) && !hidden.contains(path)).count();
+        let (all, rule) = (paths.len(), rule.cloned());
+        let allowed = rule.clone().unwrap_or_default().describe();
+        Ok(Self {
+            text: format!("{files} of {all} files: {allowed}"),
+            rule,
+            files,
+            fenced_files: all - files,
+        })
+    }
+}
+
+/// Says what agents may do in a vault, by each rule in its order. The list is empty if nothing is limited; otherwise its last
+/// item is for the agents that no rule names.
+///
+/// # Errors
+/// `Invalid` naming a pattern that is malformed; `Io` and `Corrupt` if the index cannot be read.
+pub fn summaries(store: &Store) -> Result<Vec<AgentSummary>> {
+    let rules = rules_for(store);
+    let hidden = notes_that_say(store, NoteAccess::None)?;
+    if rules.is_empty() && hidden.is_empty() {
+        return Ok(Vec::new());
+    }
+    let others = (!rules.iter().any(|rule| rule.name == "*")).then_some(None);
+    rules.iter().map(Some).chain(others).map(|rule| AgentSummary::of(store, rule, &hidden)).collect()
+}
+
+/// Lists the rules of the settings that are for a vault, in their order.
+fn rules_for(store: &Store) -> Vec<AgentRule> {
+    let full = |path: PathBuf| sidenote_base::platform::canonicalize(&path).unwrap_or(path);
+    let is_here = |rule: &&AgentRule| {
+        let vault = rule.vault.as_deref();
+        vault.is_none_or(|vault| full(expand_home(Path::new(vault))) == store.root())
+    };
+    store.config().agents.iter().filter(is_here).cloned().collect()
+}
+
+/// Lists the notes that say the same about agents.
+fn notes_that_say(store: &Store, access: NoteAccess) -> Result<Vec<NotePath>> {
+    let catalog = store.core.index.catalog();
+    let mut ids = Vec::new();
+    let says = |values: &Map<String, Value>| {
+        values.iter().any(|(name, value)| NoteAccess::of_property(name, value) == access)
+    };
+    if catalog.properties().names()?.iter().any(|name| NoteAccess::is_named(name)) {
+        catalog.properties().each(|id, values| ids.extend(says(&values).then_some(id)))?;
+        let excluded = catalog.properties().of_hidden()?;
+        ids.extend(excluded.into_iter().filter(|(_, values)| says(values)).map(|(id, _)| id));
+    }
+    // The properties of a note with broken YAML are not in the catalog.
+    ids.extend(catalog.paths().with_problems()?);
+    let says =
+        |path: &NotePath| store.core.read_bytes(path).is_ok_and(|bytes| NoteAccess::of(&bytes) == access);
+    Ok(catalog.rows(&ids)?.into_iter().map(|row| row.path).filter(says).collect())
+}
