@@ -5,14 +5,16 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use sidenote_base::error::{Error, Result};
-use sidenote_config::expand_home;
+use sidenote_config::{AgentRule, expand_home};
+use sidenote_vault::fence::PathRules;
 use sidenote_vault::location::LocationReason;
 
-use super::args::{SettingsFileArgs, path_from_home};
+use super::args::path_from_home;
 use super::clients::{self, Client};
 use super::{CommandContext, toolsets};
 use crate::mcp::{Http, Toolset};
 use crate::store::Event;
+use crate::store::agents::Agents;
 
 /// Start the MCP server for AI agents.
 ///
@@ -24,13 +26,15 @@ pub(super) struct McpArgs {
     action: Option<McpAction>,
     #[command(flatten)]
     serve: ServeArgs,
+    #[command(flatten)]
+    fence: FenceArgs,
 }
 
 const EXAMPLES: &str = "Examples:
   sidenote --vault ~/notes mcp
   sidenote --vault ~/notes mcp --toolset notes,longterm --read-only
   sidenote --vault ~/notes mcp --http 127.0.0.1:3000
-  sidenote --vault anna=/srv/anna --vault family=/srv/family mcp --http
+  sidenote --vault anna=/srv/anna --vault family=/srv/family mcp
   sidenote mcp --notestore_path ~/memories
   sidenote --vault ~/notes mcp config claude-desktop --write";
 
@@ -47,10 +51,34 @@ enum McpAction {
 struct ConfigArgs {
     /// The client.
     client: Client,
-    #[command(flatten)]
-    settings: SettingsFileArgs,
+    /// Merge the settings into the settings file of the client. The previous file is kept as FILE.bak. With a GLOB, let the
+    /// agents change only files that match, as `sidenote mcp` does; may be repeated.
+    #[arg(long, value_name = "GLOB", num_args = 0..=1, default_missing_value = "", action = clap::ArgAction::Append)]
+    write: Vec<String>,
+    /// Let the agents know only of files that match, as `sidenote mcp` does; may be repeated.
+    #[arg(long, value_name = "GLOB", action = clap::ArgAction::Append)]
+    read: Vec<String>,
+    /// The settings file, if it is not the default one of the client.
+    #[arg(long, value_name = "FILE", requires = "write")]
+    file: Option<PathBuf>,
+    /// Write nothing; print what would be written.
+    #[arg(long, requires = "write")]
+    dry_run: bool,
     #[command(flatten)]
     serve: ServeArgs,
+}
+
+impl ConfigArgs {
+    /// Returns whether the settings are merged into the file of the client.
+    fn writes_file(&self) -> bool {
+        self.write.iter().any(String::is_empty)
+    }
+
+    /// Returns what the agents of the server may read and change.
+    fn fence(&self) -> FenceArgs {
+        let write = self.write.iter().filter(|pattern| !pattern.is_empty()).cloned().collect();
+        FenceArgs { read: self.read.clone(), write }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -65,8 +93,8 @@ struct ServeArgs {
     /// Serve only a vault that has an index already. In another folder, the server ends with an error and creates nothing.
     #[arg(long)]
     existing: bool,
-    /// Serve HTTP at this address (POST /mcp) instead of standard input and output. With --vault NAME=FOLDER, once or
-    /// more, each vault is served at /v/NAME/mcp.
+    /// Serve HTTP at this address (POST /mcp) instead of standard input and output. With --vault NAME=FOLDER, each vault is
+    /// also served at /v/NAME/mcp.
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:3000")]
     http: Option<SocketAddr>,
     /// The file with the token that clients must send. It is created if it is missing. Required for an address that other
@@ -89,6 +117,26 @@ struct ServeArgs {
     index_path: Option<PathBuf>,
 }
 
+/// What the agents of one server may read and change, besides the rules of the settings.
+#[derive(Debug, Args)]
+struct FenceArgs {
+    /// Let the agents know only of files that match, such as Projects or "!Private"; may be repeated. The last pattern that
+    /// matches a path decides, ! takes paths out, and a list that begins with ! begins with every file.
+    #[arg(long, value_name = "GLOB", action = clap::ArgAction::Append)]
+    read: Vec<String>,
+    /// Let the agents change only files that match, of those that they may read; may be repeated.
+    #[arg(long, value_name = "GLOB", action = clap::ArgAction::Append)]
+    write: Vec<String>,
+}
+
+impl FenceArgs {
+    /// Returns what the flags allow, as a rule for all agents of the server.
+    fn rule(&self) -> AgentRule {
+        let given = |patterns: &Vec<String>| (!patterns.is_empty()).then(|| patterns.clone());
+        AgentRule { read: given(&self.read), write: given(&self.write), ..AgentRule::default() }
+    }
+}
+
 impl ServeArgs {
     fn sets(&self) -> Result<Vec<Toolset>> {
         let names = match (&self.toolset, &self.notestore_path) {
@@ -103,17 +151,14 @@ impl ServeArgs {
 /// Runs the command. `vaults` are the values of `--vault`, of which `context` has the first.
 pub(super) fn run(context: &mut CommandContext, args: &McpArgs, vaults: &[PathBuf]) -> Result<()> {
     match &args.action {
-        Some(McpAction::Config(_)) if vaults.len() > 1 => {
-            Err(Error::invalid("--vault is given more than once")
-                .with_hint("print the settings of each vault"))
-        }
-        Some(McpAction::Config(args)) => configure(context, args),
-        None => serve(context, &args.serve, named_vaults(vaults, &args.serve)?),
+        Some(McpAction::Config(args)) => configure(context, args, &named_vaults(vaults, &args.serve)?),
+        None => serve(context, args, named_vaults(vaults, &args.serve)?),
     }
 }
 
 /// Starts the server. `named` are the vaults to serve under their names; if it is empty, one vault is served.
-fn serve(context: &mut CommandContext, args: &ServeArgs, named: Vec<NamedVault>) -> Result<()> {
+fn serve(context: &mut CommandContext, args: &McpArgs, named: Vec<NamedVault>) -> Result<()> {
+    let (args, fence) = (&args.serve, &args.fence);
     let sets = args.sets()?;
     apply_compatibility_settings(context, args, &sets)?;
     context.open.fill = true;
@@ -127,20 +172,25 @@ fn serve(context: &mut CommandContext, args: &ServeArgs, named: Vec<NamedVault>)
         let now = context.open.clock.now();
         context.open.session.get_or_insert_with(|| Event::new("session", now).id);
     }
-    let Some(address) = args.http else { return crate::mcp::serve_stdio(context.store()?, &sets) };
     if !named.is_empty() && context.open.index.is_some() {
         return Err(Error::invalid("several vaults cannot share the folder of an index")
             .with_hint("leave out --index; the index of each is in its own .sidenote/index"));
     }
-    let mut stores = Vec::new();
+    let mut vaults = Vec::new();
     for NamedVault { name, folder } in named {
         context.open.vault = Some(folder);
-        stores.push((format!("/v/{name}/mcp"), context.store()?));
+        vaults.push((name, agents(context, fence)?));
     }
-    if stores.is_empty() {
-        stores.push(("/mcp".to_owned(), context.store()?));
+    if vaults.is_empty() {
+        vaults.push((String::new(), agents(context, fence)?));
     }
-    let paths: Vec<String> = stores.iter().map(|(path, _)| path.clone()).collect();
+    let Some(address) = args.http else { return crate::mcp::serve_stdio(vaults, &sets) };
+    let mut paths: Vec<String> = vaults.iter().map(|(name, _)| format!("/v/{name}/mcp")).collect();
+    match vaults.as_slice() {
+        [(name, _)] if name.is_empty() => paths = vec!["/mcp".to_owned()],
+        [_] => {}
+        _ => paths.push("/mcp".to_owned()),
+    }
     let http = Http {
         login: None,
         address,
@@ -149,10 +199,15 @@ fn serve(context: &mut CommandContext, args: &ServeArgs, named: Vec<NamedVault>)
         hosts: args.allow_host.clone(),
     };
     let out = context.out;
-    crate::mcp::serve_http(stores, &sets, &http, &mut |address| {
+    crate::mcp::serve_http(vaults, &sets, &http, &mut |address| {
         let addresses: Vec<String> = paths.iter().map(|path| format!("http://{address}{path}")).collect();
         out.message(&format!("serving at {}; press Ctrl-C to stop", addresses.join(", ")));
     })
+}
+
+/// Opens the vault, and reads what agents may do in it.
+fn agents(context: &CommandContext, fence: &FenceArgs) -> Result<Agents> {
+    Agents::new(context.store()?, context.open.clone(), fence.rule())
 }
 
 /// A vault that is served under a name.
@@ -164,20 +219,16 @@ struct NamedVault {
 /// Reads the values of `--vault` as `NAME=FOLDER`. Returns none if there is one without a name, which is served alone.
 ///
 /// # Errors
-/// `Invalid` if a value has no valid name, or two have the same name or folder, or the server is not one over HTTP;
+/// `Invalid` if a value has no valid name, or two have the same name or folder;
 /// `NotFound` if a folder does not exist.
 fn named_vaults(vaults: &[PathBuf], args: &ServeArgs) -> Result<Vec<NamedVault>> {
     if let [only] = vaults
-        && (args.http.is_none() || only.is_dir() || split_name(only).is_none())
+        && (only.is_dir() || split_name(only).is_none())
     {
         return Ok(Vec::new());
     }
     if vaults.is_empty() {
         return Ok(Vec::new());
-    }
-    if args.http.is_none() {
-        return Err(Error::invalid("several vaults cannot be served over standard input and output")
-            .with_hint("give --http, or start one server for each vault"));
     }
     if args.notestore_path.is_some() {
         return Err(Error::invalid("--notestore_path is one vault, and cannot be combined with others")
@@ -187,9 +238,8 @@ fn named_vaults(vaults: &[PathBuf], args: &ServeArgs) -> Result<Vec<NamedVault>>
     let mut real_folders = Vec::new();
     for value in vaults {
         let (name, folder) = split_name(value).ok_or_else(|| {
-            Error::invalid(format!("{} does not begin with the name of a vault", value.display())).with_hint(
-                "write --vault NAME=FOLDER, with a name of letters, digits, - and _; its endpoint is /v/NAME/mcp",
-            )
+            Error::invalid(format!("{} does not begin with the name of a vault", value.display()))
+                .with_hint("write --vault NAME=FOLDER, with a name of letters, digits, - and _")
         })?;
         let real = sidenote_base::platform::canonicalize(&folder)
             .map_err(|error| Error::io("open the vault", &folder, error))?;
@@ -289,7 +339,7 @@ pub(super) fn absolute_vault(context: &CommandContext) -> Result<PathBuf> {
 }
 
 /// Prints or writes the settings of a client.
-fn configure(context: &CommandContext, args: &ConfigArgs) -> Result<()> {
+fn configure(context: &CommandContext, args: &ConfigArgs, named: &[NamedVault]) -> Result<()> {
     args.serve.sets()?;
     if args.serve.http.is_some() {
         return Err(Error::invalid("a client starts a server over standard input and output")
@@ -306,6 +356,11 @@ fn configure(context: &CommandContext, args: &ConfigArgs) -> Result<()> {
             "--notestore_path".to_owned(),
             absolute(folder)?.display().to_string(),
         ]);
+    } else if !named.is_empty() {
+        for NamedVault { name, folder } in named {
+            line.extend(["--vault".to_owned(), format!("{name}={}", absolute(folder)?.display())]);
+        }
+        line.push("mcp".to_owned());
     } else {
         let vault = absolute_vault(context)?;
         if !vault.is_dir() {
@@ -320,14 +375,24 @@ fn configure(context: &CommandContext, args: &ConfigArgs) -> Result<()> {
     if args.serve.read_only {
         line.push("--read-only".to_owned());
     }
+    let fence = args.fence();
+    let rule = fence.rule();
+    if rule != AgentRule::default() {
+        context.out.message(&format!("note: with these settings, the agent {}", rule.describe()));
+    }
+    // A wrong pattern is found now, not by the client.
+    [&fence.read, &fence.write].into_iter().try_for_each(|patterns| PathRules::new(patterns).map(drop))?;
+    for (flag, patterns) in [("--read", &fence.read), ("--write", &fence.write)] {
+        line.extend(patterns.iter().flat_map(|pattern| [flag.to_owned(), pattern.clone()]));
+    }
     if args.serve.existing {
         line.push("--existing".to_owned());
     }
     let program = std::env::current_exe().map_err(|error| Error::io("find", "this program", error))?;
     let server = clients::ServerCommand { program: program.display().to_string(), arguments: line };
-    if !args.settings.write {
+    if !args.writes_file() {
         return context.out.print(&args.client.snippet(&server)?);
     }
-    let reply = args.client.write(&server, args.settings.file.as_deref(), args.settings.dry_run)?;
+    let reply = args.client.write(&server, args.file.as_deref(), args.dry_run)?;
     context.out.reply(&reply, |reply| reply.to_string())
 }

@@ -12,7 +12,7 @@ use crate::support::TestVault;
 const BOAT: &str = "550e8400-e29b-41d4-a716-446655440001";
 const TEA: &str = "550e8400-e29b-41d4-a716-446655440003";
 
-fn vault() -> TestVault {
+pub(crate) fn vault() -> TestVault {
     TestVault::new(&[
         (
             "Projects/Boat.md",
@@ -32,7 +32,7 @@ fn vault() -> TestVault {
 }
 
 /// A valid call of each tool.
-fn calls() -> Vec<(&'static str, Value)> {
+pub(crate) fn calls() -> Vec<(&'static str, Value)> {
     vec![
         (
             "search_notes",

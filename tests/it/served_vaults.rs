@@ -65,7 +65,7 @@ fn each_vault_has_an_endpoint_and_sees_its_own_notes_only() {
     let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" });
     assert_eq!(server.post_to(one, &[&session], &list).status, 200);
     assert_eq!(server.post_to(other, &[&session], &list).status, 404);
-    for path in ["/mcp", "/v/anna", "/v/Anna/mcp", "/v/nobody/mcp", "/v/anna/mcp/x"] {
+    for path in ["/v/anna", "/v/Anna/mcp", "/v/nobody/mcp", "/v/anna/mcp/x"] {
         assert_eq!(server.post_to(path, &[], &list).status, 404, "{path}");
     }
     assert_eq!(server.send("GET", "/health", &[], "").status, 200);
@@ -123,9 +123,7 @@ fn vaults_that_cannot_be_served_together_are_refused() {
     let (named_a, named_b) = (format!("a={a}"), format!("b={b}"));
     let both = ["--vault", &named_a, "--vault", &named_b];
     let http = ["mcp", "--http", SERVER];
-    check(&[&both[..], &["mcp"]].concat(), 2, "standard input and output");
     check(&[&both[..], &["search", "x"]].concat(), 2, "--vault is given more than once");
-    check(&[&both[..], &["mcp", "config", "cursor"]].concat(), 2, "--vault is given more than once");
     check(&[&both[..], &["--index", &a], &http].concat(), 2, "cannot share the folder of an index");
     check(&[&both[..], &http, &["--notestore_path", &a]].concat(), 2, "--notestore_path is one vault");
     check(&[&["--vault", &named_a, "--vault", &b], &http[..]].concat(), 2, "does not begin with the name");

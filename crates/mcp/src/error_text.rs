@@ -14,7 +14,7 @@ use crate::reply_limit;
 const MAX_MESSAGE: usize = 1_000;
 
 /// The names of the tools that a server offers.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct ServedTools(BTreeSet<&'static str>);
 
 impl ServedTools {

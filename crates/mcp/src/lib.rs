@@ -13,9 +13,13 @@ mod http;
 pub mod login;
 mod notes;
 mod prompts;
+mod protocol_errors;
 mod resources;
+mod serve;
+mod server_end;
 mod stdio;
 pub mod tool;
+mod vaults;
 mod arguments;
 mod id_scanner;
 pub mod error_text;
@@ -24,7 +28,6 @@ pub mod reply_limit;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -37,18 +40,19 @@ use rmcp::model::{
     CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation,
     InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
-    ReadResourceRequestParams, ReadResourceResponse, RequestId, ServerCapabilities, ServerConfig,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
     SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
 };
-use rmcp::service::{
-    NotificationContext, QuitReason, RequestContext, ServerInitializeError, SubscriptionContext,
-};
-use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
 use sidenote_base::error::{Error, ErrorKind, Result};
-use sidenote_http::{runtime, shutdown};
 use sidenote_markdown::control::{plain, plain_lines};
+use sidenote_store::agents::Agents;
 use sidenote_store::{CallOrigin, Event, Follower, Role, Store};
 use tool::{Answer, Effect, Tool};
+use vaults::{Called, NamedVault, Vaults};
+
+pub use crate::serve::{serve_http, serve_named, serve_stdio};
 
 /// The instructions for clients where our own tools are served. They hold no text of notes.
 const INSTRUCTIONS: &str = "sidenote searches and edits a folder of Markdown notes that a person keeps, often in \
@@ -94,62 +98,6 @@ const ANSWER_LIMIT: Duration = Duration::from_millis(1_500);
 /// The interval at which a process that does not write the index looks for changes by the one that does.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The methods that need params, each with an example of valid ones.
-const VALID_PARAMS: [(&str, &str); 8] = [
-    ("tools/call", r#"{"name": "a name that tools/list gives", "arguments": {}}"#),
-    ("resources/read", r#"{"uri": "sidenote:///Plan.md"}"#),
-    ("resources/subscribe", r#"{"uri": "sidenote:///Plan.md"}"#),
-    ("resources/unsubscribe", r#"{"uri": "sidenote:///Plan.md"}"#),
-    ("subscriptions/listen", r#"{"notifications": {"resourceSubscriptions": ["sidenote:///Plan.md"]}}"#),
-    ("prompts/get", r#"{"name": "recall", "arguments": {"topic": "boats"}}"#),
-    (
-        "completion/complete",
-        r#"{"ref": {"type": "ref/prompt", "name": "recall"}, "argument": {"name": "topic", "value": "bo"}}"#,
-    ),
-    (
-        "initialize",
-        r#"{"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}"#,
-    ),
-];
-
-/// Returns the error for invalid params of a method, with an example of valid ones. Returns `None` for an unknown method.
-fn invalid_params_error(method: &str) -> Option<ErrorData> {
-    let (method, example) = VALID_PARAMS.iter().find(|(known, _)| *known == method)?;
-    let text = format!("the params of {method} are invalid. Valid params: {example}");
-    Some(ErrorData::invalid_params(text, None))
-}
-
-/// The revision of the protocol that has no handshake and no sessions.
-const REVISION: &str = "2026-07-28";
-/// The methods that this revision removed, each with what a client uses in its place.
-const REMOVED_METHODS: [(&str, &str); 4] = [
-    ("initialize", "server/discover, or the revision 2025-11-25"),
-    ("ping", "server/discover"),
-    ("resources/subscribe", "subscriptions/listen"),
-    ("resources/unsubscribe", "the end of subscriptions/listen"),
-];
-
-/// Returns the error for a request whose method its revision of the protocol removed, whatever its params are, and the id of the
-/// request. `header` is the revision that an HTTP request names; the request itself may name it in `_meta`.
-fn removed_method(message: &[u8], header: Option<&str>) -> Option<(ErrorData, Option<RequestId>)> {
-    let method = serde_json::from_slice::<MethodField>(message).ok()?.method?;
-    let (_, instead) = REMOVED_METHODS.iter().find(|(removed, _)| *removed == method)?;
-    let message: serde_json::Value = serde_json::from_slice(message).ok()?;
-    let named = message.pointer("/params/_meta/io.modelcontextprotocol~1protocolVersion");
-    if named.and_then(|version| version.as_str()).or(header) != Some(REVISION) {
-        return None;
-    }
-    let id = serde_json::from_value(message.get("id")?.clone()).ok();
-    let text = format!("{method} is no method of MCP {REVISION}. Use {instead}");
-    Some((ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None), id))
-}
-
-/// The only field that is read of a message before it is known to be one.
-#[derive(serde::Deserialize)]
-struct MethodField {
-    method: Option<String>,
-}
-
 /// Returns the error for a tool that does not exist, or that the caller may not know of.
 fn no_tool(name: &str) -> ErrorData {
     ErrorData::invalid_params(format!("there is no tool {name:?}"), None)
@@ -159,35 +107,6 @@ fn no_tool(name: &str) -> ErrorData {
 fn member_of(context: &RequestContext<RoleServer>) -> Option<http::Member> {
     let parts = context.extensions.get::<axum::http::request::Parts>()?;
     parts.extensions.get::<http::Member>().cloned()
-}
-
-/// Returns the error for JSON that is not a valid message, and the id of the request if the JSON has one.
-fn invalid_message(message: &serde_json::Value) -> (ErrorData, Option<RequestId>) {
-    let id = message.get("id").cloned().and_then(|id| serde_json::from_value(id).ok());
-    let is_current = message.get("jsonrpc").and_then(|version| version.as_str()) == Some("2.0");
-    let method = message.get("method").and_then(|method| method.as_str()).filter(|_| is_current);
-    let error = method
-        .and_then(invalid_params_error)
-        .unwrap_or_else(|| ErrorData::invalid_request("this is not a JSON-RPC 2.0 message", None));
-    (error, id)
-}
-
-/// Returns the error for a message that is not valid JSON, and the id of the request if it can be read.
-fn parse_error(message: &[u8], error: &serde_json::Error) -> (ErrorData, Option<RequestId>) {
-    /// The only field that is read of an invalid message.
-    #[derive(serde::Deserialize)]
-    struct IdField {
-        id: Option<serde_json::Value>,
-    }
-    // serde skips the other fields without a limit of depth, and without a check of numbers and escapes.
-    let field = serde_json::from_slice::<IdField>(message).ok();
-    let id = field.and_then(|field| field.id).and_then(|id| serde_json::from_value(id).ok());
-    let error = if error.to_string().starts_with("recursion limit") {
-        ErrorData::invalid_request("the message nests more than 127 levels deep. Give fewer", None)
-    } else {
-        ErrorData::new(ErrorCode::PARSE_ERROR, format!("the message is not valid JSON: {error}"), None)
-    };
-    (error, id)
 }
 
 /// Estimates the duration of a call, in seconds, from the seconds that it has taken.
@@ -238,6 +157,8 @@ struct ServerState {
     /// The folder of the vault, if it is a copy of a team's vault and named to nobody.
     hidden_root: Option<String>,
     store: Store,
+    /// What each agent gets of the vault. Where people log in, their roles say it.
+    agents: Option<Agents>,
     tools: BTreeMap<&'static str, ServedTool>,
     served: error_text::ServedTools,
     /// The tools for those who may only read.
@@ -252,6 +173,8 @@ struct ServerState {
 /// The store in the session of a connection. The session ends when this is dropped.
 struct SessionStore {
     store: Store,
+    /// The names by which rules know the agent: that of the client, and of the session if it has one.
+    names: Vec<String>,
     running_calls: Arc<RwLock<()>>,
 }
 
@@ -276,6 +199,8 @@ struct Server {
     /// The store in the session of this connection, set by `initialize`.
     session_store: Arc<OnceLock<SessionStore>>,
     subscriptions: Arc<resources::Subscriptions>,
+    /// The vaults, if there are several. The first is that of this server.
+    vaults: Vaults,
 }
 
 impl Server {
@@ -283,7 +208,7 @@ impl Server {
     ///
     /// # Errors
     /// `Invalid` if two tools have the same name.
-    fn new(store: Store, sets: &[Toolset]) -> Result<Self> {
+    fn new(store: Store, agents: Option<Agents>, sets: &[Toolset]) -> Result<Self> {
         let may_write = !store.is_read_only();
         let mut tools = BTreeMap::new();
         let mut definitions = Vec::new();
@@ -321,6 +246,7 @@ impl Server {
         let state = ServerState {
             hidden_root,
             store,
+            agents,
             tools,
             served,
             served_to_readers,
@@ -329,16 +255,31 @@ impl Server {
             changes,
             running_calls,
         };
-        Ok(Self { shared: Arc::new(state), session_store: Arc::default(), subscriptions: Arc::default() })
+        Ok(Self::of(Arc::new(state), Vaults::default()))
+    }
+
+    fn of(shared: Arc<ServerState>, vaults: Vaults) -> Self {
+        Self { shared, session_store: Arc::default(), subscriptions: Arc::default(), vaults }
+    }
+
+    /// Creates the server of several vaults. Requests that name no vault are for the first.
+    fn of_several(vaults: Vec<NamedVault>) -> Option<Self> {
+        let first = Arc::clone(&vaults.first()?.server.shared);
+        Some(Self::of(first, Vaults::new(vaults)))
     }
 
     /// Creates the server of another connection.
     fn connection(&self) -> Self {
-        Self {
-            shared: Arc::clone(&self.shared),
-            session_store: Arc::default(),
-            subscriptions: Arc::default(),
-        }
+        Self::of(Arc::clone(&self.shared), self.vaults.connection())
+    }
+
+    /// Returns the server of the vault whose file a URI names, and the name of the vault.
+    fn for_uri(&self, uri: &str) -> Result<(Self, String), ErrorData> {
+        let named = self.vaults.of_uri(uri)?;
+        let Some(vault) = named else { return Ok((self.clone(), String::new())) };
+        // A connection has one session in the first vault.
+        let is_own = Arc::ptr_eq(&vault.server.shared, &self.shared);
+        Ok((if is_own { self.clone() } else { vault.server.clone() }, vault.name.clone()))
     }
 
     /// Returns the name of a tool, and the role that is needed to call it.
@@ -353,12 +294,39 @@ impl Server {
         CallOrigin { tool: tool.to_owned(), toolset, caller: member.map(|member| member.caller.clone()) }
     }
 
-    /// Returns the tools that a person is offered; all where nobody logs in.
-    fn offered(&self, member: Option<&http::Member>) -> &error_text::ServedTools {
-        match member {
+    /// Returns the tools that a caller is offered: those of the person's role, or those of the agent's rule.
+    fn offered(&self, member: Option<&http::Member>, names: &[String]) -> error_text::ServedTools {
+        let served = match member {
             Some(member) if member.role == Role::Reader => &self.shared.served_to_readers,
             _ => &self.shared.served,
+        };
+        let rule = self.shared.agents.as_ref().and_then(|agents| agents.rule_of(&as_texts(names)));
+        let Some(listed) = rule.and_then(|rule| rule.tools.as_ref()) else { return served.clone() };
+        let tools = self.shared.tools.iter().filter(|(name, tool)| {
+            served.has(name) && listed.iter().any(|listed| listed == **name || listed == tool.toolset.name())
+        });
+        tools.map(|(name, _)| *name).collect()
+    }
+
+    /// Returns the names by which rules know the agent of this connection.
+    fn session_names(&self) -> Vec<String> {
+        self.session_store.get().map_or_else(Vec::new, |session| session.names.clone())
+    }
+
+    /// Returns what says whether a file exists for the agent of this connection.
+    fn shows(&self) -> resources::Shows {
+        let (shared, names) = (Arc::clone(&self.shared), self.session_names());
+        Arc::new(move |path| {
+            shared.agents.as_ref().is_none_or(|agents| agents.shows(&as_texts(&names), path))
+        })
+    }
+
+    /// Returns the names by which rules know the agent that makes a request.
+    fn names(&self, context: &RequestContext<RoleServer>) -> Vec<String> {
+        if let Some(session) = self.session_store.get() {
+            return session.names.clone();
         }
+        context.meta.client_info().map(|client| client.name).into_iter().collect()
     }
 
     /// Records that a call was refused. A failure is logged.
@@ -382,15 +350,41 @@ impl Server {
         self.session_store.get().map_or(&self.shared.store, |session| &session.store).clone()
     }
 
-    /// Runs work on the store in a thread for blocking work.
+    /// Returns the store with the vault as it exists for an agent, and with what the agent may do. Every request of an agent is
+    /// served by it.
+    fn store_of(&self, names: &[String]) -> Result<Store> {
+        match &self.shared.agents {
+            Some(agents) => agents.serve(&self.store(), &as_texts(names)),
+            None => Ok(self.store()),
+        }
+    }
+
+    /// Runs work on the store of the owner in a thread for blocking work.
     async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Store) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (store, running_calls) = (self.store(), Arc::clone(&self.shared.running_calls));
+        self.run_on(|server| Ok(server.store()), work).await
+    }
+
+    /// Runs work on the store of the agent with these names in a thread for blocking work.
+    async fn run_for<T: Send + 'static>(
+        &self,
+        names: Vec<String>,
+        work: impl FnOnce(&Store) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.run_on(move |server| server.store_of(&names), work).await
+    }
+
+    async fn run_on<T: Send + 'static>(
+        &self,
+        store: impl FnOnce(&Self) -> Result<Store> + Send + 'static,
+        work: impl FnOnce(&Store) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (server, running_calls) = (self.clone(), Arc::clone(&self.shared.running_calls));
         let work = tokio::task::spawn_blocking(move || {
             let _running = running_calls.read().unwrap_or_else(PoisonError::into_inner);
-            work(&store)
+            work(&store(&server)?)
         });
         work.await.unwrap_or_else(|_| Err(Error::internal("the call failed; the server's log says why")))
     }
@@ -398,9 +392,10 @@ impl Server {
     /// Runs a request other than a tool call as [`Server::run`] does, and converts its error to one of the protocol.
     async fn run_request<T: Send + 'static>(
         &self,
+        context: &RequestContext<RoleServer>,
         work: impl FnOnce(&Store) -> Result<T> + Send + 'static,
     ) -> Result<T, ErrorData> {
-        self.run(work).await.map_err(|error| {
+        self.run_for(self.names(context), work).await.map_err(|error| {
             let text = error_text::message_for_agent(&error, |tool| self.shared.served.has(tool));
             let text = plain_lines(&self.without_root(text));
             match error.kind() {
@@ -414,6 +409,9 @@ impl Server {
     /// Follows the files until the returned value is dropped, and notifies subscribers of changes.
     fn follow_files(&self) -> Result<Follower> {
         self.tell_changes();
+        if let Some(agents) = &self.shared.agents {
+            agents.follow();
+        }
         self.shared.store.upkeep().follow(|_| {})
     }
 
@@ -447,50 +445,22 @@ impl Server {
     /// Waits for all running calls, so that no write ends half-done, ends all sessions, and seals the index.
     fn end(&self) {
         self.end_calls();
+        if self.shared.agents.as_ref().is_some_and(|agents| !agents.close(END_LIMIT)) {
+            tracing::warn!("the index of an agent is still being written, so the next server checks it");
+        }
         if !self.shared.store.close(END_LIMIT) {
             tracing::warn!("the index is still being written, so the next command checks it");
         }
     }
 }
 
-/// Returns what a call may do. Where nobody logs in, the token of the server gives every right.
-fn right_of(member: Option<&http::Member>) -> Role {
-    member.map_or(Role::Admin, http::Member::right)
+fn as_texts(names: &[String]) -> Vec<&str> {
+    names.iter().map(String::as_str).collect()
 }
 
-/// Cancels a call when it is dropped.
-#[derive(Default)]
-struct CancelOnDrop(Arc<AtomicBool>);
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-impl ServerHandler for Server {
-    fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder()
-            .enable_completions()
-            .enable_prompts()
-            .enable_resources()
-            .enable_resources_subscribe()
-            .enable_resources_list_changed()
-            .enable_tools()
-            .build();
-        #[cfg(feature = "conformance")]
-        let capabilities = conformance::with_capabilities(capabilities);
-        ServerConfig::new(capabilities)
-            .with_server_info(Implementation::new("sidenote", env!("CARGO_PKG_VERSION")))
-            .with_instructions(self.shared.instructions.as_str())
-    }
-
-    async fn initialize(
-        &self,
-        request: InitializeRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<InitializeResult, ErrorData> {
-        context.peer.set_peer_info(request.clone());
+impl Server {
+    /// Begins the session of a connection.
+    fn begin_session(&self, request: &InitializeRequestParams, context: &RequestContext<RoleServer>) {
         self.session_store.get_or_init(|| {
             let client = &request.client_info;
             let store = self.shared.store.for_client(&format!("{} {}", client.name, client.version));
@@ -501,35 +471,14 @@ impl ServerHandler for Server {
                 Some(name) => store.in_session(&name.0),
                 None => store.in_session(&Event::new("session", store.now()).id),
             };
-            SessionStore { store, running_calls: Arc::clone(&self.shared.running_calls) }
+            let session = store.session().map(str::to_owned).filter(|_| self.shared.store.is_session_named());
+            let names = [Some(client.name.clone()), session].into_iter().flatten().collect();
+            SessionStore { store, names, running_calls: Arc::clone(&self.shared.running_calls) }
         });
-        let is_reader = member_of(&context).is_some_and(|member| member.role == Role::Reader);
-        let mut result = self.negotiate_initialize(&request)?;
-        if is_reader && self.shared.instructions.starts_with(INSTRUCTIONS) {
-            result.instructions = Some(READER_INSTRUCTIONS.to_owned());
-        }
-        Ok(result)
     }
 
-    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        self.subscriptions.begin(&self.shared.changes, context.peer);
-    }
-
-    async fn list_tools(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
-        let member = member_of(&context);
-        let offered = self.offered(member.as_ref());
-        let tools = self.shared.definitions.iter().filter(|tool| offered.has(&tool.name)).cloned();
-        let list = ListToolsResult::with_all_items(tools.collect());
-        #[cfg(feature = "conformance")]
-        let list = conformance::with_tools(list)?;
-        Ok(list)
-    }
-
-    async fn call_tool(
+    /// Answers a call in the vault of this server.
+    async fn call_here(
         &self,
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
@@ -555,6 +504,12 @@ impl ServerHandler for Server {
             self.record_refusal(member, tool.name).await;
             return Err(no_tool(&request.name));
         }
+        let names = self.names(&context);
+        let offered = self.offered(member.as_ref(), &names);
+        if !offered.has(name) {
+            count(CallResult::Refused);
+            return Err(no_tool(&request.name));
+        }
         let arguments = request.arguments.unwrap_or_default();
         // A client that cannot add an argument gives the operation id in `_meta`.
         let operation_id = context.meta.get(OPERATION_META).and_then(|id| id.as_str()).map(str::to_owned);
@@ -562,7 +517,7 @@ impl ServerHandler for Server {
         let cancelled = Arc::clone(&cancel.0);
         let reserved = http.and_then(|http| http.get::<http::BodyReservation>()).cloned();
         let server = self.clone();
-        let work = self.run(move |store| {
+        let work = self.run_for(names, move |store| {
             // Where people log in, what somebody only reads is nobody's business, unless the team says otherwise.
             let is_private = |member: &http::Member| needed == Role::Reader && !member.records_reads;
             let store = match member.as_ref() {
@@ -570,8 +525,7 @@ impl ServerHandler for Server {
                 member => store.for_tool(server.origin(tool.name, member)),
             };
             let store = store.limited_to(right_of(member.as_ref()));
-            let served = server.offered(member.as_ref());
-            let answer = tool.call(&store.cancelled_by(cancelled), arguments, operation_id, served);
+            let answer = tool.call(&store.cancelled_by(cancelled), arguments, operation_id, &offered);
             // The arguments are dropped by now, also if the call was cancelled.
             drop(reserved);
             Ok(answer)
@@ -609,13 +563,141 @@ impl ServerHandler for Server {
         Ok(answer.into_result().into())
     }
 
+    /// Answers a call in each vault, one after the other, and makes one answer of them.
+    async fn call_all(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let mut answers = Vec::new();
+        for server in self.vaults.servers() {
+            // What fails in one vault takes nothing from the answers of the others.
+            match Box::pin(server.call_here(request.clone(), context.clone())).await {
+                Ok(CallToolResponse::Complete(answer)) => answers.push(answer),
+                Ok(other) => return Ok(other),
+                Err(error) => answers.push(Answer::error(error.message).into_result()),
+            }
+        }
+        Ok(self.vaults.merged(answers).into())
+    }
+}
+
+/// Returns what a call may do. Where nobody logs in, the token of the server gives every right.
+fn right_of(member: Option<&http::Member>) -> Role {
+    member.map_or(Role::Admin, http::Member::right)
+}
+
+/// Cancels a call when it is dropped.
+#[derive(Default)]
+struct CancelOnDrop(Arc<AtomicBool>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_completions()
+            .enable_prompts()
+            .enable_resources()
+            .enable_resources_subscribe()
+            .enable_resources_list_changed()
+            .enable_tools()
+            .build();
+        #[cfg(feature = "conformance")]
+        let capabilities = conformance::with_capabilities(capabilities);
+        let mut instructions = self.shared.instructions.clone();
+        if self.vaults.are_several() {
+            instructions.push_str(&self.vaults.instructions());
+        }
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new("sidenote", env!("CARGO_PKG_VERSION")))
+            .with_instructions(instructions)
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        context.peer.set_peer_info(request.clone());
+        self.vaults.servers().for_each(|server| server.begin_session(&request, &context));
+        self.begin_session(&request, &context);
+        let is_reader = member_of(&context).is_some_and(|member| member.role == Role::Reader);
+        let mut result = self.negotiate_initialize(&request)?;
+        if is_reader && self.shared.instructions.starts_with(INSTRUCTIONS) {
+            result.instructions = Some(READER_INSTRUCTIONS.to_owned());
+        }
+        Ok(result)
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        for server in self.vaults.servers().filter(|server| !Arc::ptr_eq(&server.shared, &self.shared)) {
+            server.subscriptions.begin(&server.shared.changes, context.peer.clone(), server.shows());
+        }
+        self.subscriptions.begin(&self.shared.changes, context.peer, self.shows());
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let member = member_of(&context);
+        let names = self.names(&context);
+        let offered: Vec<_> = self
+            .vaults
+            .servers()
+            .chain([self])
+            .map(|server| server.offered(member.as_ref(), &names))
+            .collect();
+        let is_offered = |tool: &&rmcp::model::Tool| offered.iter().any(|offered| offered.has(&tool.name));
+        let tools = self.shared.definitions.iter().filter(is_offered).cloned();
+        let mut tools: Vec<_> = tools.collect();
+        if self.vaults.are_several() {
+            tools.iter_mut().enumerate().for_each(|(at, tool)| self.vaults.add_argument(tool, at == 0));
+        }
+        let list = ListToolsResult::with_all_items(tools);
+        #[cfg(feature = "conformance")]
+        let list = conformance::with_tools(list)?;
+        Ok(list)
+    }
+
+    async fn call_tool(
+        &self,
+        mut request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if !self.vaults.are_several() {
+            return self.call_here(request, context).await;
+        }
+        let called = self.vaults.called(&request.name, request.arguments.get_or_insert_default());
+        match called {
+            Ok(Called::One(vault)) => match vault.server.call_here(request, context).await? {
+                CallToolResponse::Complete(answer) => Ok(self.vaults.with_uris(vault, answer).into()),
+                other => Ok(other),
+            },
+            Ok(Called::All) => self.call_all(request, context).await,
+            Err(text) => Ok(Answer::error(text).into_result().into()),
+        }
+    }
+
     async fn list_resources(
         &self,
         request: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
-        let list = self.run_request(move |store| resources::list(store, cursor.as_deref())).await?;
+        let (server, vault) = self.for_uri(cursor.as_deref().unwrap_or_default())?;
+        let named = vault.clone();
+        let list = move |store: &Store| resources::list(store, &named, cursor.as_deref());
+        let mut list = server.run_request(&context, list).await?;
+        if list.next_cursor.is_none() {
+            list.next_cursor = self.vaults.after(&vault).map(|next| resources::uri_of(&next.name, ""));
+        }
         #[cfg(feature = "conformance")]
         let list = conformance::with_resources(list)?;
         Ok(list)
@@ -632,24 +714,40 @@ impl ServerHandler for Server {
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         #[cfg(feature = "conformance")]
         if let Some(read) = conformance::read(&request.uri)? {
             return Ok(read.into());
         }
         let data = resources::error_data(&request.uri);
-        let read = self.run_request(move |store| resources::read(store, &request.uri)).await;
+        let (server, _) = self.for_uri(&request.uri)?;
+        let read = server.run_request(&context, move |store| resources::read(store, &request.uri)).await;
         read.map_err(|error| ErrorData { data, ..error })
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         // rmcp calls this synchronously, so the catalog is read in place.
-        Some(tokio::task::block_in_place(|| resources::accepted(&self.store(), requested)))
+        let names = self.session_names();
+        // Without a session, this does not learn who asks.
+        let may_fence = |server: &Self| server.shared.agents.as_ref().is_some_and(Agents::may_fence);
+        if self.session_store.get().is_none() && (may_fence(self) || self.vaults.servers().any(may_fence)) {
+            return Some(resources::accepted(requested, |_| false));
+        }
+        let exists = |uri: &str| {
+            let required =
+                |server: Self| server.store_of(&names).and_then(|store| resources::require(&store, uri));
+            self.for_uri(uri).is_ok_and(|(server, _)| required(server).is_ok())
+        };
+        Some(tokio::task::block_in_place(|| resources::accepted(requested, exists)))
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        self.shared.changes.listen(&context).await;
+        let broadcasts = match self.vaults.are_several() {
+            true => self.vaults.broadcasts(),
+            false => vec![(String::new(), self.shared.changes.clone(), self.shows())],
+        };
+        ChangeBroadcast::listen(broadcasts, &context).await;
         Ok(())
     }
 
@@ -665,16 +763,17 @@ impl ServerHandler for Server {
         }
         let data = resources::error_data(&uri);
         let required = uri.clone();
-        let exists = self.run_request(move |store| resources::require(store, &required)).await;
+        let (server, _) = self.for_uri(&uri)?;
+        let exists = server.run_request(&context, move |store| resources::require(store, &required)).await;
         exists.map_err(|error| ErrorData { data, ..error })?;
-        if !self.subscriptions.add(uri) {
+        if !server.subscriptions.add(uri) {
             let text = format!(
                 "a session has at most {} subscriptions; unsubscribe from one first",
                 resources::MAX_SUBSCRIPTIONS
             );
             return Err(ErrorData::invalid_params(text, None));
         }
-        self.subscriptions.begin(&self.shared.changes, context.peer);
+        server.subscriptions.begin(&server.shared.changes, context.peer, server.shows());
         Ok(())
     }
 
@@ -683,7 +782,7 @@ impl ServerHandler for Server {
         request: UnsubscribeRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.subscriptions.remove(&request.uri);
+        self.for_uri(&request.uri)?.0.subscriptions.remove(&request.uri);
         Ok(())
     }
 
@@ -707,12 +806,8 @@ impl ServerHandler for Server {
         if let Some(answer) = conformance::prompt(&request)? {
             return Ok(answer);
         }
-        let (server, member) = (self.clone(), member_of(&context));
-        self.run_request(move |store| {
-            let offered = server.offered(member.as_ref());
-            prompts::get(store, &request, |tool| offered.has(tool))
-        })
-        .await
+        let offered = self.offered(member_of(&context).as_ref(), &self.names(&context));
+        self.run_request(&context, move |store| prompts::get(store, &request, |tool| offered.has(tool))).await
     }
 
     #[cfg(feature = "conformance")]
@@ -731,137 +826,18 @@ impl ServerHandler for Server {
         request: CustomRequest,
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        Err(invalid_params_error(&request.method)
+        Err(protocol_errors::invalid_params_error(&request.method)
             .unwrap_or_else(|| ErrorData::new(ErrorCode::METHOD_NOT_FOUND, plain(&request.method), None)))
     }
 
     async fn complete(
         &self,
         request: CompleteRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        self.run_request(move |store| prompts::complete(store, &request)).await
-    }
-}
-
-/// Serves one client over standard input and output until it closes them, or the process receives SIGTERM or SIGINT.
-/// Running calls are completed.
-///
-/// # Errors
-/// `Internal` if the async runtime cannot start; `Invalid` if two tools have the same name, or if the first message of
-/// the client is not one of MCP.
-pub fn serve_stdio(store: Store, sets: &[Toolset]) -> Result<()> {
-    let runtime = runtime()?;
-    let server = Server::new(store, sets)?;
-    let last = server.clone();
-    let (transport, input_ended) = stdio::Stdio::new();
-    // The first scan runs during the handshake.
-    let follower = server.follow_files()?;
-    let (began, served) = runtime.block_on(async move {
-        tokio::spawn(server.clone().watch_other_writers());
-        let shutdown = match shutdown::requested() {
-            Ok(shutdown) => shutdown,
-            Err(error) => return (Instant::now(), Err(error)),
-        };
-        tokio::pin!(shutdown);
-        let running = tokio::select! {
-            running = server.serve(transport) => match running {
-                Ok(running) => running,
-                // A client may close the connection before its first message.
-                Err(ServerInitializeError::ConnectionClosed(_)) => return (Instant::now(), Ok(())),
-                Err(error) => {
-                    let error = Error::invalid("the client does not speak MCP").with_source(error);
-                    return (Instant::now(), Err(error));
-                }
-            },
-            () = &mut shutdown => return (Instant::now(), Ok(())),
-        };
-        let waiting = running.waiting();
-        tokio::pin!(waiting);
-        let (began, stopped) = tokio::select! {
-            ended_at = input_ended => {
-                let answered = tokio::time::timeout(ANSWER_LIMIT, &mut waiting).await;
-                let answered = answered.unwrap_or_else(|_| {
-                    tracing::warn!("the client closed the input, and answers that it did not get are dropped");
-                    Ok(QuitReason::Closed)
-                });
-                (ended_at.unwrap_or_else(|_| Instant::now()), answered)
-            }
-            stopped = &mut waiting => (Instant::now(), stopped),
-            () = &mut shutdown => (Instant::now(), Ok(QuitReason::Cancelled)),
-        };
-        let served = stopped.map(drop);
-        (began, served.map_err(|error| Error::internal("the server stopped").with_source(error)))
-    });
-    end_within([(last, Some(follower))], END_LIMIT.saturating_sub(began.elapsed()));
-    // Reading standard input and writing standard output can block, and cannot be cancelled.
-    runtime.shutdown_background();
-    served
-}
-
-/// Ends servers side by side, each with what follows its files, and waits for that for a limited time.
-fn end_within(servers: impl IntoIterator<Item = (Server, Option<Follower>)>, limit: Duration) {
-    let (ending, ended) = std::sync::mpsc::channel::<()>();
-    for (server, follower) in servers {
-        let ending = ending.clone();
-        let end = move || {
-            drop(follower);
-            server.end();
-            drop(ending);
-        };
-        if let Err(error) = std::thread::Builder::new().name("sidenote-end".to_owned()).spawn(end) {
-            tracing::warn!("the server does not wait for its calls: {error}");
-        }
-    }
-    drop(ending);
-    if ended.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
-        tracing::warn!(
-            "the server does not wait any longer for its calls: the next command completes or undoes a change"
-        );
+        self.run_request(&context, move |store| prompts::complete(store, &request)).await
     }
 }
 
 /// Called with the address of a server once it is open. It is not a type parameter, so that the server is compiled once.
 pub type OnListening<'a> = &'a mut dyn FnMut(SocketAddr);
-
-/// Serves clients over HTTP until the process receives SIGTERM or SIGINT. Each store has an endpoint of its own at the path
-/// that is given with it, such as `/mcp`. `on_listening` is called with the address once it is open. Running calls are
-/// completed.
-///
-/// # Errors
-/// `Invalid` if other machines can reach the address and there is no token, if an origin or host name is invalid, or if
-/// two tools have the same name; `Io` if the address cannot be listened on, or the token file cannot be read or
-/// created; `Internal` if the async runtime cannot start.
-pub fn serve_http(
-    stores: Vec<(String, Store)>,
-    sets: &[Toolset],
-    http: &Http,
-    on_listening: OnListening<'_>,
-) -> Result<()> {
-    let runtime = runtime()?;
-    let servers = stores.into_iter().map(|(path, store)| Ok((path, Server::new(store, sets)?)));
-    let servers = servers.collect::<Result<Vec<(String, Server)>>>()?;
-    let followers = servers.iter().map(|(_, server)| server.follow_files()).collect::<Result<Vec<_>>>()?;
-    let served = runtime.block_on(http::serve(&servers, http, on_listening));
-    let servers = servers.into_iter().map(|(_, server)| server);
-    end_within(servers.zip(followers.into_iter().map(Some)), END_LIMIT);
-    runtime.shutdown_background();
-    served
-}
-
-/// Serves vaults over HTTP like [`serve_http`], each at `/v/NAME/mcp`. A vault is opened when a request names it, and closed
-/// when others need its place. `/ready` and `/metrics` are for those who operate the server.
-///
-/// # Errors
-/// Those of [`serve_http`].
-pub fn serve_named(
-    source: Arc<dyn VaultSource>,
-    sets: &[Toolset],
-    http: &Http,
-    on_listening: OnListening<'_>,
-) -> Result<()> {
-    let runtime = runtime()?;
-    let served = runtime.block_on(http::serve_named(source, sets, http, on_listening));
-    runtime.shutdown_background();
-    served
-}

@@ -83,7 +83,7 @@ fn text_message(text: impl Into<String>) -> PromptMessage {
 
 /// Returns a message with the text of a note as a resource.
 fn note_message(path: &str, text: String) -> PromptMessage {
-    let contents = ResourceContents::text(text, uri_of(path)).with_mime_type("text/markdown");
+    let contents = ResourceContents::text(text, uri_of("", path)).with_mime_type("text/markdown");
     PromptMessage::new(Role::User, ContentBlock::resource(contents))
 }
 

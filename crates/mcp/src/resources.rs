@@ -25,8 +25,8 @@ use sidenote_store::{FileContent, FileItem, Store};
 use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
 
-/// The beginning of the URI of every resource.
-const SCHEME: &str = "sidenote:///";
+/// The beginning of the URI of every resource, before the name of a vault where a server has several.
+const SCHEME: &str = "sidenote://";
 /// The characters that a URI escapes: all but the unreserved ones (RFC 3986) and the slash.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// The number of resources on a page.
@@ -41,8 +41,20 @@ const MAX_URI: usize = 4096;
 const BACKLOG: usize = 64;
 
 /// Returns the URI of a file.
-pub(super) fn uri_of(path: &str) -> String {
-    format!("{SCHEME}{}", utf8_percent_encode(path, ESCAPED))
+pub(super) fn uri_of(vault: &str, path: &str) -> String {
+    format!("{SCHEME}{vault}/{}", utf8_percent_encode(path, ESCAPED))
+}
+
+/// Names a vault in a URI that names none.
+pub(super) fn in_vault(uri: &str, vault: &str) -> String {
+    let path = uri.strip_prefix(SCHEME).filter(|rest| rest.starts_with('/'));
+    path.map_or_else(|| uri.to_owned(), |path| format!("{SCHEME}{vault}{path}"))
+}
+
+/// Returns the name of the vault in a URI; `None` if it has none.
+pub(super) fn vault_of(uri: &str) -> Option<&str> {
+    let (vault, _) = uri.strip_prefix(SCHEME)?.split_once('/')?;
+    Some(vault).filter(|vault| !vault.is_empty())
 }
 
 /// Returns the data of an error about a URI: the URI itself, unless it is too long to be that of a file.
@@ -58,9 +70,10 @@ pub(super) fn path_of(uri: &str) -> Result<NotePath> {
     let invalid = |reason: &str| {
         // The data of the error holds the URI.
         Error::invalid(format!("the URI {reason}"))
-            .with_hint(format!("A valid URI: {SCHEME}Projects/Ship%20it.md"))
+            .with_hint(format!("A valid URI: {SCHEME}/Projects/Ship%20it.md"))
     };
-    let rest = uri.strip_prefix(SCHEME).ok_or_else(|| invalid("is not that of a note"))?;
+    let rest = uri.strip_prefix(SCHEME).and_then(|rest| rest.split_once('/'));
+    let (_, rest) = rest.ok_or_else(|| invalid("is not that of a note"))?;
     let path = percent_decode_str(rest).decode_utf8().map_err(|_| invalid("is not valid UTF-8"))?;
     NotePath::parse(&path)
 }
@@ -86,30 +99,34 @@ pub(super) fn to_vault_paths(root: &str, value: &mut Value) {
 }
 
 /// Lists files, a page at a time. The cursor is the URI of the last file of the page before.
-pub(super) fn list(store: &Store, cursor: Option<&str>) -> Result<ListResourcesResult> {
+pub(super) fn list(store: &Store, vault: &str, cursor: Option<&str>) -> Result<ListResourcesResult> {
     if cursor.is_none() {
         store.index().refresh()?;
     }
+    // The cursor of a vault that was not begun has no path.
+    let cursor = cursor.filter(|cursor| !cursor.ends_with('/'));
     let after = cursor.map(path_of).transpose()?;
     let mut files = store.reads().files_after(after.as_ref().map_or("", NotePath::as_str), PAGE_SIZE + 1)?;
     let has_more = files.len() > PAGE_SIZE;
     files.truncate(PAGE_SIZE);
-    let next = files.last().filter(|_| has_more).map(|file| uri_of(&file.path));
-    let mut result = ListResourcesResult::with_all_items(files.iter().map(describe).collect());
+    let next = files.last().filter(|_| has_more).map(|file| uri_of(vault, &file.path));
+    let mut result =
+        ListResourcesResult::with_all_items(files.iter().map(|file| describe(vault, file)).collect());
     result.next_cursor = next;
     Ok(result)
 }
 
-fn describe(file: &FileItem) -> Resource {
+fn describe(vault: &str, file: &FileItem) -> Resource {
     let name = file.path.rsplit('/').next().unwrap_or(&file.path);
-    let resource =
-        Resource::new(uri_of(&file.path), name).with_mime_type(media_type(&file.path)).with_size(file.size);
+    let resource = Resource::new(uri_of(vault, &file.path), name)
+        .with_mime_type(media_type(&file.path))
+        .with_size(file.size);
     if file.title.is_empty() { resource } else { resource.with_title(&file.title) }
 }
 
 /// Lists the one template of URIs.
 pub(super) fn templates() -> ListResourceTemplatesResult {
-    let template = ResourceTemplate::new(format!("{SCHEME}{{+path}}"), "note")
+    let template = ResourceTemplate::new(format!("{SCHEME}/{{+path}}"), "note")
         .with_title("A note or attachment by its path")
         .with_description("The text of a note, or the bytes of an attachment.")
         .with_mime_type("text/markdown");
@@ -162,8 +179,20 @@ struct ChangeNotice {
     list_changed: bool,
 }
 
+/// Says whether a file exists for the agent of a subscription.
+pub(super) type Shows = Arc<dyn Fn(&NotePath) -> bool + Send + Sync>;
+
 impl ChangeNotice {
-    /// Returns whether a URI names a changed file.
+    /// Returns what the notice says of files that exist for an agent.
+    fn seen(self, shows: &Shows) -> Self {
+        let Some(touched) = &self.touched else { return self };
+        // Whether a file exists for the agent can depend on what it says.
+        let seen = || touched.iter().filter(|path| shows(path)).cloned().collect::<HashSet<NotePath>>();
+        let seen = tokio::task::block_in_place(seen);
+        Self { list_changed: self.list_changed && !seen.is_empty(), touched: Some(Arc::new(seen)) }
+    }
+
+    /// Returns whether a URI names a changed file. The vault in it was looked at when it was subscribed to.
     fn concerns(&self, uri: &str) -> bool {
         let Some(touched) = &self.touched else { return true };
         path_of(uri).is_ok_and(|path| touched.contains(&path))
@@ -217,26 +246,45 @@ impl ChangeBroadcast {
         }
     }
 
-    /// Sends a subscription its notifications until it ends (protocol 2026-07-28).
-    pub(super) async fn listen(&self, context: &SubscriptionContext) {
-        let mut receiver = self.0.subscribe();
+    /// Sends a subscription the notifications of vaults until it ends (protocol 2026-07-28). A URI without the name of a vault is
+    /// one of the first.
+    pub(super) async fn listen(vaults: Vec<(String, Self, Shows)>, context: &SubscriptionContext) {
+        let first = vaults.first().map(|(name, ..)| name.clone()).unwrap_or_default();
+        let (sender, mut notices) = tokio::sync::mpsc::channel(BACKLOG);
+        // The tasks end with this function.
+        let mut tasks = tokio::task::JoinSet::new();
+        for (vault, changes, shows) in vaults {
+            let (mut receiver, sender) = (changes.0.subscribe(), sender.clone());
+            tasks.spawn(async move {
+                while let Some(notice) = Self::next(&mut receiver).await {
+                    if sender.send((vault.clone(), notice.seen(&shows))).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
         let accepted = context.accepted().clone();
         let mut uris = accepted.resource_subscriptions.unwrap_or_default();
         uris.sort_unstable();
         uris.dedup();
         loop {
             let notice = tokio::select! {
-                notice = Self::next(&mut receiver) => notice,
+                notice = notices.recv() => notice,
                 () = context.cancelled() => None,
             };
-            let Some(notice) = notice else { return };
+            let Some((vault, notice)) = notice else { return };
+            let is_of_vault = |uri: &str| vault_of(uri).unwrap_or(&first).eq_ignore_ascii_case(&vault);
             let mut notifications: Vec<ServerNotification> = Vec::new();
             if notice.list_changed && accepted.resources_list_changed == Some(true) {
                 notifications.push(ResourceListChangedNotification::default().into());
             }
-            notifications.extend(uris.iter().filter(|uri| notice.concerns(uri)).map(|uri| {
-                ResourceUpdatedNotification::new(ResourceUpdatedNotificationParam::new(uri.clone())).into()
-            }));
+            notifications.extend(uris.iter().filter(|uri| is_of_vault(uri) && notice.concerns(uri)).map(
+                |uri| {
+                    ResourceUpdatedNotification::new(ResourceUpdatedNotificationParam::new(uri.clone()))
+                        .into()
+                },
+            ));
             for notification in notifications {
                 if let Err(error) = context.sink().send(notification).await {
                     tracing::debug!("a subscription ends: {error}");
@@ -248,13 +296,13 @@ impl ChangeBroadcast {
 }
 
 /// Returns the part of a requested subscription that is accepted: URIs of existing files, each once, up to the limit.
-pub(super) fn accepted(store: &Store, requested: &SubscriptionFilter) -> SubscriptionFilter {
+pub(super) fn accepted(requested: &SubscriptionFilter, exists: impl Fn(&str) -> bool) -> SubscriptionFilter {
     let mut accepted = SubscriptionFilter::new();
     accepted.resources_list_changed = requested.resources_list_changed;
     accepted.resource_subscriptions = requested.resource_subscriptions.as_ref().map(|uris| {
         let mut known = HashSet::new();
         let granted = uris.iter().take(2 * MAX_SUBSCRIPTIONS).filter(|uri| known.insert(uri.as_str()));
-        granted.filter(|uri| require(store, uri).is_ok()).take(MAX_SUBSCRIPTIONS).cloned().collect()
+        granted.filter(|uri| exists(uri)).take(MAX_SUBSCRIPTIONS).cloned().collect()
     });
     accepted
 }
@@ -280,12 +328,12 @@ impl Subscriptions {
     }
 
     /// Starts the task that sends notifications to the client, unless it is running.
-    pub(super) fn begin(&self, changes: &ChangeBroadcast, peer: Peer<RoleServer>) {
+    pub(super) fn begin(&self, changes: &ChangeBroadcast, peer: Peer<RoleServer>, shows: Shows) {
         self.task.get_or_init(|| {
             let (mut receiver, uris) = (changes.0.subscribe(), Arc::clone(&self.uris));
             let task = tokio::spawn(async move {
                 while let Some(notice) = ChangeBroadcast::next(&mut receiver).await {
-                    if let Err(error) = Self::notify(&peer, &uris, &notice).await {
+                    if let Err(error) = Self::notify(&peer, &uris, &notice.seen(&shows)).await {
                         tracing::debug!("the notifications of a connection end: {error}");
                         return;
                     }

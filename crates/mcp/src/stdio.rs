@@ -112,17 +112,17 @@ impl Stdio {
 
 /// Parses a line as a message.
 fn parse(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, InvalidLine> {
-    if let Some((error, id)) = super::removed_method(line, None) {
+    if let Some((error, id)) = crate::protocol_errors::removed_method(line, None) {
         return Err(InvalidLine::Error(Box::new(error), id));
     }
     serde_json::from_slice(line).map_err(|_| match serde_json::from_slice::<Value>(line) {
         Err(error) => {
-            let (error, id) = super::parse_error(line, &error);
+            let (error, id) = crate::protocol_errors::parse_error(line, &error);
             InvalidLine::Error(Box::new(error), id)
         }
         Ok(value) if value.get("method").is_some() && value.get("id").is_none() => InvalidLine::Ignored,
         Ok(value) => {
-            let (error, id) = super::invalid_message(&value);
+            let (error, id) = crate::protocol_errors::invalid_message(&value);
             InvalidLine::Error(Box::new(error), id)
         }
     })

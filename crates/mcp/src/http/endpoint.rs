@@ -21,7 +21,8 @@ use serde_json::json;
 use super::gate::Gate;
 use super::portable_session::{PortableSession, StateInId};
 use super::rights::{Listening, Member, called_tool};
-use crate::{MethodField, Server, invalid_message, parse_error, removed_method};
+use crate::Server;
+use crate::protocol_errors::{MethodField, invalid_message, parse_error, removed_method};
 
 /// The header by which a client names its session.
 const SESSION_HEADER: &str = "mcp-session-id";

@@ -21,7 +21,8 @@ use super::metrics::Metrics;
 pub use super::rights::VaultState;
 use super::rights::{Access, NO_VAULT};
 use crate::login::Login;
-use crate::{END_LIMIT, Server, Toolset, end_within};
+use crate::server_end::end_within;
+use crate::{END_LIMIT, Server, Toolset};
 
 /// Opens vaults by their names for a server. Its calls may block.
 pub trait VaultSource: Send + Sync {
@@ -344,7 +345,7 @@ impl NamedVaults {
             let opened =
                 opened.map_err(|error| Error::internal("opening a vault ended").with_source(error))?;
             let Some(store) = opened? else { return Err(Error::not_found(NO_VAULT)) };
-            let server = Server::new(store, &self.sets)?;
+            let server = Server::new(store, None, &self.sets)?;
             server.tell_changes();
             let watcher = tokio::spawn(server.clone().watch_other_writers());
             let endpoint = Endpoint::of_team(&server, self.gate.clone());

@@ -544,7 +544,7 @@ impl FileOutput {
             media_type: media_type(&file.path),
             bytes: file.size,
             updated: file.updated.local_rfc3339(),
-            uri: uri_of(&file.path),
+            uri: uri_of("", &file.path),
             path: file.path,
         }
     }

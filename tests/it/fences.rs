@@ -1,0 +1,318 @@
+//! Tests that an agent cannot learn of notes outside of its fence, nor change them: each tool answers as in a vault without them.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::mcp_arguments::{calls, vault};
+use crate::mcp_client::Client;
+use crate::mcp_schemas::{SETS, listed};
+use crate::support::{TestVault, stdout};
+
+/// Notes that the agent may not know of. They share names, tags, links and words with the others.
+const FENCED: [(&str, &str); 7] = [
+    (
+        "Private/Secret.md",
+        "---\nid: 550e8400-e29b-41d4-a716-446655440009\ntags: [hush, sport]\ntype: fact\nstatus: hidden\naliases: [Zanzibar]\ncreated: 2026-01-05\n---\n# Zanzibar\n\nThe zanzibar plan: [[Boat]], [[River]], [[Tea]]. Anna drinks green tea by the river.\n\n- [ ] zanzibar task 📅 2026-11-22\n",
+    ),
+    ("Private/River.md", "---\ncreated: 2026-01-05\n---\nAnother river, of three metres, zanzibar.\n"),
+    ("Private/Deep/Boat.md", "A boat that leaks. [[Projects/Boat#To do]]\n"),
+    (
+        "Private/Memory.md",
+        "---\nid: 550e8400-e29b-41d4-a716-446655440010\ntype: preference\npinned: true\nimportance: 10\ncreated: 2026-01-05\ntags: [tea]\n---\nAnna prefers green tea from Zanzibar.\n",
+    ),
+    (
+        "Private/handoffs/boat.md",
+        "---\nid: 550e8400-e29b-41d4-a716-446655440011\ntype: handoff\nproject: boat\ncreated: 2026-11-20\n---\nZanzibar handoff.\n",
+    ),
+    (
+        "Private/map.canvas",
+        "{\"nodes\":[{\"id\":\"1\",\"type\":\"file\",\"file\":\"River.md\",\"x\":0,\"y\":0,\"width\":1,\"height\":1}],\"edges\":[]}",
+    ),
+    ("Private/zanzibar.png", "png"),
+];
+
+/// What an agent tries that has heard of something.
+const GUESSES: [&str; 10] = [
+    "Secret",
+    "Zanzibar",
+    "zanzibar plan",
+    "Private/Secret.md",
+    "Private",
+    "Private/Deep/Boat",
+    "[[Secret]]",
+    "hush",
+    "550e8400-e29b-41d4-a716-446655440009",
+    "sidenote:///Private/Secret.md",
+];
+
+fn with_links(vault: &TestVault) {
+    vault.write("Journal.md", "---\ncreated: 2026-01-06\n---\nSee [[Secret]], [[Zanzibar]] and [[River]]. ![[zanzibar.png]] [x](Private/Secret.md)\n");
+}
+
+fn server(vault: &TestVault, flags: &[&str]) -> Client {
+    let mut command: Command = vault.command(&["mcp", "--toolset", &SETS.join(",")]);
+    let backups = format!("{}.backups", vault.root().display());
+    Client::of(command.args(flags).env("MEMORY_BACKUP_PATH", backups))
+}
+
+/// Takes out what differs from run to run: the folder of the vault, the times of its files, and ids that are made.
+fn comparable(vault: &TestVault, answer: &Value) -> String {
+    let text = answer.to_string().replace(vault.root().to_str().unwrap(), "").replace("\\n", " ");
+    let is_word = |c: char| c.is_ascii_alphanumeric() || "-:.+".contains(c);
+    let is_time = |word: &str| {
+        let digits = word.chars().filter(char::is_ascii_digit).count();
+        digits >= 12 && word.get(4..5) == Some("-") && word.contains('T') || digits == 13 && word.len() == 13
+    };
+    let is_id = |word: &str| {
+        let hex = word.chars().filter(|c| c.is_ascii_hexdigit() || *c == '-').count();
+        word.len() >= 16 && hex == word.len() && !word.starts_with("550e8400")
+    };
+    let mut out = String::new();
+    for part in text.split_inclusive(|c: char| !is_word(c)) {
+        let word = part.trim_end_matches(|c: char| !is_word(c));
+        let shown = if is_time(word) || is_id(word) { "#" } else { word };
+        out.push_str(shown);
+        out.push_str(&part[word.len()..]);
+    }
+    out
+}
+
+/// Replaces each text of the arguments by a guess, one at a time.
+fn guesses(arguments: &Value, guess: &str) -> Vec<Value> {
+    let Some(fields) = arguments.as_object() else { return Vec::new() };
+    let mut all = Vec::new();
+    for (name, value) in fields {
+        let mut changed = fields.clone();
+        match value {
+            Value::String(_) => drop(changed.insert(name.clone(), json!(guess))),
+            Value::Array(items) if items.iter().all(Value::is_string) => {
+                drop(changed.insert(name.clone(), json!([guess])));
+            }
+            _ => continue,
+        }
+        all.push(Value::Object(changed));
+    }
+    all
+}
+
+/// Lists the tools that write, and whether each can show what it would do.
+fn writing_tools(client: &mut Client) -> BTreeMap<String, bool> {
+    let tools = listed(client);
+    let writing = tools.iter().filter(|tool| tool["annotations"]["readOnlyHint"] != true);
+    writing
+        .map(|tool| {
+            let can_show = !tool["inputSchema"]["properties"]["dry_run"].is_null();
+            (tool["name"].as_str().unwrap().to_owned(), can_show)
+        })
+        .collect()
+}
+
+fn set_times(vault: &TestVault) {
+    let at = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_790_000_000);
+    for path in crate::support::files_below(vault.root()) {
+        let path = vault.root().join(path);
+        if path.extension().is_some_and(|extension| extension == "md") {
+            std::fs::File::options().write(true).open(path).unwrap().set_modified(at).unwrap();
+        }
+    }
+}
+
+#[test]
+fn every_tool_answers_as_if_the_fenced_notes_were_not_there() {
+    let (with, without) = (vault(), vault());
+    [&with, &without].into_iter().for_each(with_links);
+    FENCED.iter().for_each(|(path, text)| with.write(path, text));
+    [&with, &without].into_iter().for_each(set_times);
+    let flags = ["--read", "!Private"];
+    let mut fenced = server(&with, &flags);
+    let mut free = server(&without, &flags);
+    [&mut fenced, &mut free].into_iter().for_each(Client::catch_up);
+    let dry_runs = writing_tools(&mut free);
+    let mut compared = 0;
+    let mut both = |tool: &str, arguments: Value| {
+        let [one, other] = [(&mut fenced, &with), (&mut free, &without)].map(|(client, vault)| {
+            let answer = client.ask("tools/call", json!({ "name": tool, "arguments": arguments }));
+            comparable(vault, &json!([answer["result"], answer["error"]]))
+        });
+        compared += 1;
+        // Such a change would break links of notes outside of the fence, and the rule says so.
+        if !one.contains("links in notes outside of what the agent may change") {
+            assert_eq!(one, other, "{tool} {arguments}");
+        }
+    };
+    for (tool, arguments) in calls() {
+        for guess in GUESSES {
+            for mut arguments in guesses(&arguments, guess) {
+                let writes = dry_runs.get(tool).copied();
+                if writes == Some(true) {
+                    arguments["dry_run"] = json!(true);
+                }
+                // A name of a note outside of the fence is refused to a new note, and the vaults would differ from then on.
+                if writes != Some(false) || arguments.get("title").is_none_or(|title| title != guess) {
+                    both(tool, arguments);
+                }
+            }
+        }
+    }
+    for what in ["backlinks", "links", "around", "orphan", "unresolved", "mentions", "related", "path"] {
+        for note in ["River", "Boat", "Journal"] {
+            both("explore_links", json!({ "note": note, "what": what, "to": "Tea" }));
+        }
+    }
+    for list in [
+        json!({}),
+        json!({ "sort": "updated" }),
+        json!({ "tags": ["sport"] }),
+        json!({ "folder": "Private" }),
+    ] {
+        both("list_notes", list);
+    }
+    for (tool, arguments) in calls() {
+        both(tool, arguments);
+    }
+    both("read_session", json!({ "action": "audit" }));
+    assert!(compared > 1_000, "{compared}");
+    for method in ["resources/list", "tools/list", "prompts/list"] {
+        let [one, other] = [(&mut fenced, &with), (&mut free, &without)]
+            .map(|(client, vault)| comparable(vault, &client.request(method, json!({}))));
+        assert_eq!(one, other, "{method}");
+    }
+    for guess in GUESSES {
+        for (method, params) in [
+            ("resources/read", json!({ "uri": guess })),
+            ("resources/subscribe", json!({ "uri": guess })),
+            (
+                "completion/complete",
+                json!({ "ref": { "type": "ref/prompt", "name": "recall" }, "argument": { "name": "topic", "value": guess } }),
+            ),
+            ("prompts/get", json!({ "name": "recall", "arguments": { "topic": guess } })),
+        ] {
+            let [one, other] = [(&mut fenced, &with), (&mut free, &without)]
+                .map(|(client, vault)| comparable(vault, &client.ask(method, params.clone())));
+            assert_eq!(one, other, "{method} {params}");
+        }
+    }
+    for (path, text) in FENCED {
+        assert_eq!(with.read(path), text, "{path}");
+    }
+    fenced.finish();
+    free.finish();
+    for vault in [&with, &without] {
+        std::fs::remove_dir_all(format!("{}.backups", vault.root().display())).unwrap();
+    }
+}
+
+#[test]
+fn a_note_hides_itself_or_forbids_changes_by_its_property() {
+    let vault = TestVault::new(&[
+        ("Diary.md", "---\nagents: none\n---\nThe zanzibar plan.\n"),
+        ("Law.md", "---\nagents: read\n---\nThe law.\n"),
+        ("Open.md", "Open to all, [[Diary]].\n"),
+    ]);
+    let mut client = Client::start(&vault, &[]);
+    let found = client.text("search_notes", json!({ "query": "zanzibar plan", "mode": "bm25" }));
+    assert!(!found.contains("Diary"), "{found}");
+    assert!(client.refusal("read_note", json!({ "notes": ["Diary"] })).contains("Diary"));
+    assert!(client.text("read_note", json!({ "notes": ["Law"] })).contains("The law."));
+    let edit = |note: &str| json!({ "note": note, "action": "append", "text": "More." });
+    let refused = client.refusal("edit_note", edit("Law"));
+    assert!(refused.contains("agents: read"), "{refused}");
+    client.text("edit_note", edit("Open"));
+    // It says so while the server runs.
+    vault.write("Open.md", "---\nagents: none\n---\nNot open any more.\n");
+    client.catch_up();
+    assert!(client.call("read_note", json!({ "notes": ["Open"] }))["isError"] == true);
+    client.finish();
+}
+
+#[test]
+fn a_change_outside_of_what_the_rule_allows_is_refused_whole() {
+    let files = [
+        ("Work/Plan.md", "# Plan\n"),
+        ("Work/Other.md", "See [[Plan]].\n"),
+        ("Archive/Old.md", "Old, see [[Plan]].\n"),
+        ("Private/Diary.md", "My diary on [[Plan]].\n"),
+    ];
+    let vault = TestVault::new(&files);
+    let before = vault.contents();
+    let mut client = Client::start(&vault, &["--read", "!Private", "--write", "Work"]);
+    for (tool, arguments) in [
+        ("edit_note", json!({ "note": "Old", "action": "append", "text": "x" })),
+        ("write_note", json!({ "title": "New", "content": "x", "folder": "Archive" })),
+        ("write_note", json!({ "title": "New", "content": "x", "folder": "Private" })),
+        ("move_note", json!({ "from": "Other", "to": "Archive/" })),
+        ("move_note", json!({ "from": "Other", "to": "Private/" })),
+        ("delete_note", json!({ "note": "Old" })),
+        // Links in a note that the agent may read, and in one that it does not know of, would have to follow.
+        ("move_note", json!({ "from": "Plan", "to": "Work/Scheme.md" })),
+    ] {
+        let refused = client.refusal(tool, arguments.clone());
+        assert!(refused.contains("the fence of this server"), "{tool} {arguments}: {refused}");
+        assert!(!refused.contains("Diary"), "{refused}");
+        assert_eq!(vault.contents(), before, "{tool} {arguments}");
+    }
+    client.text("edit_note", json!({ "note": "Plan", "action": "append", "text": "More." }));
+    client.text("move_note", json!({ "from": "Other", "to": "Work/Another.md" }));
+    client.finish();
+}
+
+#[test]
+fn links_outside_of_the_fence_follow_if_the_rule_says_so() {
+    let vault = TestVault::new(&[
+        ("Work/Plan.md", "# Plan\n"),
+        ("Archive/Old.md", "Old, see [[Plan]].\n"),
+        ("Private/Diary.md", "My diary on [[Plan|it]].\n"),
+        ("Private/Secret.md", "Secret.\n"),
+        ("Work/Other.md", "See [[Secret]].\n"),
+    ]);
+    settings(
+        &vault,
+        "[[agents]]\nname = \"t\"\nread = [\"!Private\"]\nwrite = [\"Work\"]\nlinks = \"rewrite\"\n",
+    );
+    let mut client = Client::start(&vault, &[]);
+    let told = client.text("move_note", json!({ "from": "Plan", "to": "Work/Scheme.md" }));
+    assert!(!told.contains("Diary"), "{told}");
+    assert_eq!(vault.read("Private/Diary.md"), "My diary on [[Scheme|it]].\n");
+    assert_eq!(vault.read("Archive/Old.md"), "Old, see [[Scheme]].\n");
+    // A note that would take over a link to a note that the agent does not know of is not made.
+    let refused =
+        client.refusal("write_note", json!({ "title": "Secret", "content": "Mine.", "folder": "Work" }));
+    assert!(refused.contains("rule \"t\""), "{refused}");
+    let events = client.text("read_session", json!({ "action": "audit" }));
+    assert!(!events.contains("Diary"), "{events}");
+    client.finish();
+    let history = stdout(&vault.run(&["--json", "history"]));
+    assert!(history.contains("Diary"), "{history}");
+}
+
+#[test]
+fn a_rule_limits_tools_rate_and_size() {
+    let vault = TestVault::new(&[("A.md", "A\n")]);
+    settings(
+        &vault,
+        "[[agents]]\nname = \"t*\"\ntools = [\"read_note\", \"write_note\"]\nrate = 2\nmax_note_bytes = 1000\nconfirm = [\"delete\"]\n",
+    );
+    let mut client = Client::start(&vault, &[]);
+    let tools = client.request("tools/list", json!({}));
+    let names: Vec<&str> =
+        tools["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["read_note", "write_note"]);
+    let unknown = client.ask("tools/call", json!({ "name": "list_notes", "arguments": {} }));
+    assert!(unknown["error"]["message"].as_str().unwrap().contains("there is no tool"), "{unknown}");
+    let write = |title: &str, text: &str| json!({ "title": title, "content": text });
+    let large = client.refusal("write_note", write("Large", &"x".repeat(1_001)));
+    assert!(large.contains("allows 1000"), "{large}");
+    client.text("write_note", write("One", "1"));
+    client.text("write_note", write("Two", "2"));
+    let third = client.refusal("write_note", write("Three", "3"));
+    assert!(third.contains("2 changes a minute"), "{third}");
+    client.finish();
+}
+
+fn settings(vault: &TestVault, text: &str) {
+    let file = vault.root().join(".home/.config/sidenote/config.toml");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(file, text).unwrap();
+}
