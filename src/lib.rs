@@ -8,7 +8,8 @@
 //! - [`sets`], [`vectors`], [`bm25`], [`catalog`], [`embed`], [`index`]: what is derived from the notes; disposable
 //! - [`mod@search`]: finding and ranking
 //! - `sidenote_open_vault`: the handle of an open vault
-//! - `sidenote_query`, `sidenote_change`, `sidenote_repair`, `sidenote_memories`, `sidenote_upkeep`, `sidenote_views`:
+//! - `sidenote_query`, `sidenote_change`, `sidenote_repair`, `sidenote_memories`, `sidenote_proposals`, `sidenote_upkeep`,
+//!   `sidenote_views`:
 //!   the services that are made of it
 //! - [`store`]: the API of the program, which gives out the services
 //! - `share`: vaults that several servers share, with the feature `team`

@@ -40,6 +40,7 @@ mod outline;
 mod output;
 mod progress;
 mod properties;
+mod proposals;
 mod random;
 mod read;
 mod recent;
@@ -196,6 +197,7 @@ enum Command {
     Change(change::ChangeCommand),
     Memory(memory::MemoryArgs),
     Handoff(handoff::HandoffArgs),
+    Proposals(proposals::ProposalsArgs),
     Backup(backup::BackupArgs),
     #[command(hide = true)]
     Backups(backup::BackupsArgs),
@@ -569,6 +571,7 @@ fn run(cli: Cli, call: CommandCall, out: Output, has_changed: Arc<AtomicBool>) -
         Command::Hook(args) => hook::run(&context, &args),
         Command::Memory(args) => memory::run(&context, args),
         Command::Handoff(args) => handoff::run(&context, args),
+        Command::Proposals(args) => proposals::run(&context, &args),
         Command::Backup(args) => backup::run(&context, &args),
         Command::Backups(args) => backup::list(&context, &args),
         Command::RestoreBackup(args) => backup::restore(&context, &args),

@@ -92,6 +92,7 @@ mod partial_vectors;
 mod passages;
 mod pattern_limits;
 mod platform;
+mod proposals;
 mod pruning;
 mod query_fallback;
 mod recall;

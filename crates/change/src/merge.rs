@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
 use sidenote_base::error::{Error, Result};
 use sidenote_links::anchor::AnchorTable;
 use sidenote_links::dialect::LinkDialect;
@@ -30,6 +31,8 @@ pub struct MergeRequest {
     pub from: String,
     /// The note that receives the text, by any of its names.
     pub into: String,
+    /// Whether lines that the other note has already are left out, and `merged_from` names the note that is merged.
+    pub consolidates: bool,
 }
 
 impl Planner<'_> {
@@ -80,9 +83,9 @@ impl Planner<'_> {
         plan.remarks.extend(twice(&linking[moved].0, &linking[kept].0));
         let settings = self.core.vault.settings();
         // Where the headings are in the merged text is known when it was made once.
-        let draft = merged(&settings, &linking[moved], &linking[kept])?.0;
+        let draft = merged(&settings, &linking[moved], &linking[kept], request.consolidates)?.0;
         follow_parts(view, &before, (moved, kept), &draft, &mut linking);
-        let (text, remarks) = merged(&settings, &linking[moved], &linking[kept])?;
+        let (text, remarks) = merged(&settings, &linking[moved], &linking[kept], request.consolidates)?;
         plan.remarks.extend(remarks);
         for (at, (source, edits)) in linking.iter_mut().enumerate() {
             if at != moved && at != kept {
@@ -143,11 +146,15 @@ fn refuse_same_labels(from: &Source, into: &Source) -> Result<()> {
     }
 }
 
+/// The property of a note that lists the notes which were merged into it by a consolidation.
+pub const MERGED_FROM: &str = "merged_from";
+
 /// Returns the text of two notes together, each with its edits, and remarks on their properties.
 fn merged(
     settings: &Settings,
     (from, from_edits): &(Source, Vec<Edit>),
     (into, into_edits): &(Source, Vec<Edit>),
+    consolidates: bool,
 ) -> Result<(String, Vec<Remark>)> {
     let moved = applied(&from.text, from_edits)?;
     let note = Note::parse(&moved);
@@ -156,10 +163,52 @@ fn merged(
         uniting.merge(&from.path, coming, settings.declared_type(&coming.key))?;
     }
     let body = moved.get(note.body_start..).unwrap_or("").trim_matches(['\n', '\r']);
+    let new_lines = consolidates.then(|| lacking_lines(&uniting.text, body));
+    if consolidates {
+        uniting.ask(MERGED_FROM, &Value::from(vec![from.path.as_str()]))?;
+    }
+    let body = new_lines.as_deref().unwrap_or(body);
+    if body.is_empty() {
+        return Ok((uniting.text, uniting.remarks));
+    }
     let edits = body_edit::append(&uniting.text, body).map_err(|refusal: property::Refusal| {
         Error::invalid(format!("{}: {}", into.path, refusal.message))
     })?;
     Ok((applied(&uniting.text, &edits)?, uniting.remarks))
+}
+
+/// Returns the lines of a text that another one lacks, in their order. A line is there if one line of the other text has
+/// its words in the same order without others between them. A text with code, a table or a list of several levels is
+/// returned whole unless all of it is there, because its lines mean something only together.
+fn lacking_lines(known: &str, body: &str) -> String {
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let known: Vec<String> = known.lines().map(|line| format!(" {} ", words(line))).collect();
+    let is_known = |line: &str| {
+        let wanted = format!(" {} ", words(line));
+        known.iter().any(|line| line.contains(&wanted))
+    };
+    let is_lacking = |line: &&str| !line.trim().is_empty() && !is_known(line);
+    if !body.lines().any(|line| is_lacking(&line)) {
+        return String::new();
+    }
+    let is_joined = |line: &str| {
+        line.trim_start().starts_with(['|', '`', '~', '>'])
+            || line.starts_with([' ', '\t'])
+            || line.contains('|')
+    };
+    if body.lines().any(is_joined) {
+        return body.to_owned();
+    }
+    let kept: Vec<&str> = body.lines().filter(|line| line.trim().is_empty() || is_lacking(line)).collect();
+    let mut text = String::new();
+    for line in kept {
+        let is_second_blank = line.trim().is_empty() && (text.is_empty() || text.ends_with("\n\n"));
+        if !is_second_blank {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    text.trim_end().to_owned()
 }
 
 /// Adds the edits of links to parts of two notes that are merged. `moved` and `kept` are indexes among the linking

@@ -11,8 +11,10 @@ use sidenote_markdown::path::{NotePath, key};
 use sidenote_markdown::tag::tag_name;
 use sidenote_markdown::tag_conversion::ORIGINALS;
 
+use crate::merge::MERGED_FROM;
+
 /// Properties that are lists in every note.
-const LISTS: &[&str] = &["tags", "aliases", "cssclasses", ORIGINALS];
+const LISTS: &[&str] = &["tags", "aliases", "cssclasses", ORIGINALS, MERGED_FROM];
 
 /// Properties with the creation time: the earlier one is kept.
 pub(crate) const MADE: &[&str] = &["created_at", "created", "date"];

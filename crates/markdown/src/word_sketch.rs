@@ -2,6 +2,7 @@
 //! resemblance and containment of documents, 1997).
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 
 use sidenote_language::terms::Terms;
 use xxhash_rust::xxh3::xxh3_64;
@@ -93,6 +94,33 @@ impl WordSketch {
         let most = if self.words == other.words { 100.0 } else { 99.0 };
         (self.share(other) * 100.0).round().clamp(0.0, most) as u8
     }
+}
+
+/// The number of notes above which a shared sequence counts as part of a template.
+const CROWD: usize = 40;
+
+/// Finds the pairs of sketches that are alike, by their places, with the share of each in percent. Only sketches that
+/// share one of their four smallest hashes are compared, so the cost grows linearly with their number.
+pub fn similar_pairs(sketches: &[&WordSketch]) -> HashMap<(usize, usize), u8> {
+    let mut holding: HashMap<u64, Vec<usize>> = HashMap::new();
+    for (at, sketch) in sketches.iter().enumerate() {
+        for hash in sketch.smallest() {
+            holding.entry(hash).or_default().push(at);
+        }
+    }
+    // Two notes can share several hashes. To compare them again takes less than a set of all pairs.
+    let mut found = HashMap::new();
+    for group in holding.values().filter(|group| group.len() <= CROWD) {
+        for (place, &one) in group.iter().enumerate() {
+            for &other in group.iter().skip(place + 1) {
+                let (Some(a), Some(b)) = (sketches.get(one), sketches.get(other)) else { continue };
+                if a.share(b) >= ALIKE {
+                    found.insert((one, other), a.percent(b));
+                }
+            }
+        }
+    }
+    found
 }
 
 /// Returns the hash of a sequence of words, given by their hashes.

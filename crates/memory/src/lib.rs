@@ -32,4 +32,5 @@ pub mod eviction;
 pub mod privacy;
 pub mod types;
 pub mod validity;
+pub mod left_out;
 pub mod lexical_similarity;

@@ -74,6 +74,11 @@ use sidenote_open_vault::open::prepare_vectors;
 pub use sidenote_open_vault::open::{EarlierSettings, Open};
 pub use sidenote_open_vault::sync::{IndexSync, Status};
 use sidenote_open_vault::{Core, SharedState};
+pub use sidenote_proposals::Proposals;
+pub use sidenote_proposals::decide::{
+    AcceptReply, AcceptedProposals, ProposalReply, ProposalsReply, ProposalsRequest, RefusedProposal,
+};
+pub use sidenote_proposals::proposal::{Proposal, ProposalItem, ProposalKind, ProposalState};
 pub use sidenote_query::Searches;
 pub use sidenote_query::eval::{EvalReply, EvalRequest, ModeScores, Paired, ShareScores, evaluation_sets};
 pub use sidenote_query::memory_ranking::MemoryRanking;
@@ -517,6 +522,11 @@ impl Store {
     /// Stores and reads handoffs.
     pub fn handoffs(&self) -> Handoffs<'_> {
         Handoffs::of(&self.core)
+    }
+
+    /// Makes, lists, accepts and rejects proposals.
+    pub fn proposals(&self) -> Proposals<'_> {
+        Proposals::of(&self.core)
     }
 
     /// Follows the files, checks the vault, and makes backups.

@@ -254,6 +254,7 @@ impl Vault {
             "/records/pending",
             "/records/undo",
             "/records/conflicts",
+            "/records/proposals",
             "/local",
             "/local/moves",
         ];

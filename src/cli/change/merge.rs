@@ -23,5 +23,5 @@ pub(in crate::cli) struct MergeArgs {
 
 pub(super) fn run(context: &CommandContext, args: MergeArgs) -> Result<()> {
     let MergeArgs { from, into, dry_run } = args;
-    apply(context, &Operation::Merge(MergeRequest { from, into }), &dry_run)
+    apply(context, &Operation::Merge(MergeRequest { from, into, ..MergeRequest::default() }), &dry_run)
 }

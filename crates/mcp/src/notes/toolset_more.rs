@@ -299,7 +299,7 @@ struct MergeInput {
 
 fn merge(store: &Store, input: MergeInput) -> Result<Answer> {
     store.index().refresh()?;
-    let request = MergeRequest { from: input.from, into: input.into };
+    let request = MergeRequest { from: input.from, into: input.into, ..MergeRequest::default() };
     ChangeOutput::new(&store.changes().change(&Operation::Merge(request), input.dry_run)?).into_answer()
 }
 

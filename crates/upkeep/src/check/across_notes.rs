@@ -4,12 +4,9 @@
 use std::collections::{HashMap, HashSet};
 
 use sidenote_markdown::path::{NotePath, key};
-use sidenote_markdown::word_sketch::{ALIKE, WordSketch};
+use sidenote_markdown::word_sketch::{WordSketch, similar_pairs};
 
 use crate::check::problem::Problem;
-
-/// The number of notes above which a shared sequence counts as part of a template.
-const CROWD: usize = 40;
 
 /// Finds names that differ only in case or accents, which some file systems do not distinguish.
 pub(super) fn name_clashes(all: &[NotePath]) -> Vec<Problem> {
@@ -64,31 +61,13 @@ pub(super) fn orphans<'a>(
         .collect()
 }
 
-/// Finds notes with almost the same text. Only notes that share one of their four smallest hashes are compared, so the
-/// cost grows linearly with the number of notes.
+/// Finds notes with almost the same text.
 pub(super) fn near_duplicates(notes: &[(&NotePath, &WordSketch)]) -> Vec<Problem> {
-    let mut holding: HashMap<u64, Vec<usize>> = HashMap::new();
-    for (at, (_, sketch)) in notes.iter().enumerate() {
-        for hash in sketch.smallest() {
-            holding.entry(hash).or_default().push(at);
-        }
-    }
-    // Two notes can share several hashes. To compare them again takes less than a set of all pairs.
-    let mut found: HashMap<(usize, usize), u8> = HashMap::new();
-    for group in holding.values().filter(|group| group.len() <= CROWD) {
-        for (place, &one) in group.iter().enumerate() {
-            for &other in group.iter().skip(place + 1) {
-                let (Some((_, a)), Some((_, b))) = (notes.get(one), notes.get(other)) else { continue };
-                if a.share(b) >= ALIKE {
-                    found.insert((one, other), a.percent(b));
-                }
-            }
-        }
-    }
+    let sketches: Vec<&WordSketch> = notes.iter().map(|(_, sketch)| *sketch).collect();
     let problem = |((one, other), percent): ((usize, usize), u8)| {
         let (path, twin) = (notes.get(one)?.0, notes.get(other)?.0);
         let message = format!("has about the same text as {path} ({percent} % of its word sequences)");
         Some(Problem::of_file(twin, "near-duplicate", message).related_to([path.clone()]).alike(percent))
     };
-    found.into_iter().filter_map(problem).collect()
+    similar_pairs(&sketches).into_iter().filter_map(problem).collect()
 }

@@ -1,0 +1,417 @@
+//! Makes proposals, lists them, and carries out what a person decides about them.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use sidenote_base::error::{Error, ErrorKind, Result};
+use sidenote_change::Changes;
+use sidenote_change::merge::MergeRequest;
+use sidenote_change::operation::{ChangeReply, Operation};
+use sidenote_markdown::decode::decode;
+use sidenote_markdown::edit::{
+    ChangeSet, Content, ContentHash, FileChange, FileLocation, apply, single_edit,
+};
+use sidenote_markdown::path::NotePath;
+use sidenote_memory::left_out::left_out;
+use sidenote_open_vault::caller::Role;
+
+use crate::Proposals;
+use crate::proposal::{Decision, Draft, Proposal, ProposalItem, ProposalKind, ProposalState, Recipe};
+
+/// Which proposals are listed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ProposalsRequest {
+    /// The kind.
+    pub kind: Option<ProposalKind>,
+    /// Whether decided ones are listed, too.
+    pub all: bool,
+}
+
+/// A list of proposals.
+#[derive(Debug, Clone, Serialize)]
+pub struct ProposalsReply {
+    /// The proposals, the oldest first.
+    pub proposals: Vec<ProposalItem>,
+    /// How many wait.
+    pub waiting: usize,
+    /// The files that cannot be read, each with the reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub damaged: Vec<String>,
+}
+
+/// One proposal.
+#[derive(Debug, Clone, Serialize)]
+pub struct ProposalReply {
+    /// The proposal.
+    #[serde(flatten)]
+    pub proposal: Proposal,
+    /// The sources that changed or were removed since. The proposal cannot be accepted if there is one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
+}
+
+/// What became of an accepted proposal, or would become of it.
+#[derive(Debug, Clone, Serialize)]
+pub struct AcceptReply {
+    /// The id of the proposal.
+    pub id: String,
+    /// Why it was proposed.
+    pub kind: ProposalKind,
+    /// The change.
+    pub change: ChangeReply,
+}
+
+/// A proposal that could not be accepted.
+#[derive(Debug, Clone, Serialize)]
+pub struct RefusedProposal {
+    /// The id of the proposal.
+    pub id: String,
+    /// Why it was refused, and what to do.
+    pub reason: String,
+}
+
+/// What became of several proposals.
+#[derive(Debug, Clone, Serialize)]
+pub struct AcceptedProposals {
+    /// Those that were accepted, or would be.
+    pub accepted: Vec<AcceptReply>,
+    /// Those that were not.
+    pub refused: Vec<RefusedProposal>,
+}
+
+impl Proposals<'_> {
+    /// Keeps a planned change as a proposal. The same change, proposed again while the first proposal waits, is that
+    /// proposal.
+    ///
+    /// # Errors
+    /// Those of applying the change, of which a dry run is made; `Io` if the proposal cannot be written.
+    #[tracing::instrument(skip_all)]
+    pub fn propose(&self, plan: ChangeSet, reason: &str, author: &str) -> Result<Proposal> {
+        if plan.is_empty() {
+            return Err(Error::invalid("the change changes nothing, so there is nothing to propose"));
+        }
+        let draft = Draft::of_change(plan, reason);
+        let proposal = self.proposal_of(draft, author)?;
+        if let Ok(known) = self.named(&proposal.id)
+            && known.state == ProposalState::Waiting
+        {
+            return Ok(known);
+        }
+        self.store(&proposal)?;
+        Ok(proposal)
+    }
+
+    /// Makes a proposal of a draft, with the diff of its plan. Nothing is written.
+    pub(crate) fn proposal_of(&self, draft: Draft, author: &str) -> Result<Proposal> {
+        let id = draft.id()?;
+        let checked = Changes::of(self.core).apply_planned(|_| Ok(draft.plan), true)?;
+        Ok(Proposal {
+            id,
+            kind: draft.kind,
+            state: ProposalState::Waiting,
+            reason: draft.reason,
+            evidence: draft.evidence,
+            author: author.to_owned(),
+            created: self.core.clock.now(),
+            sources: draft.sources,
+            recipe: draft.recipe,
+            plan: checked.plan,
+            diff: checked.diff.unwrap_or_default(),
+            texts: BTreeMap::new(),
+            left_out: Vec::new(),
+            decision: None,
+        })
+    }
+
+    /// Lists proposals.
+    ///
+    /// # Errors
+    /// `Io` if the folder of proposals cannot be read.
+    #[tracing::instrument(skip_all)]
+    pub fn list(&self, request: ProposalsRequest) -> Result<ProposalsReply> {
+        let stored = self.stored()?;
+        let is_waiting = |proposal: &&Proposal| proposal.state == ProposalState::Waiting;
+        let waiting = stored.proposals.iter().filter(is_waiting).count();
+        let shown = stored.proposals.iter().filter(|proposal| request.all || is_waiting(proposal));
+        let shown = shown.filter(|proposal| request.kind.is_none_or(|kind| kind == proposal.kind));
+        Ok(ProposalsReply {
+            proposals: shown.map(ProposalItem::from).collect(),
+            waiting,
+            damaged: stored.damaged,
+        })
+    }
+
+    /// Counts the proposals that wait.
+    ///
+    /// # Errors
+    /// `Io` if the folder of proposals cannot be read.
+    pub fn waiting_count(&self) -> Result<usize> {
+        Ok(self.list(ProposalsRequest::default())?.waiting)
+    }
+
+    /// Returns a proposal, by its id or the beginning of it.
+    ///
+    /// # Errors
+    /// `NotFound` if there is none; `Exists` if several begin so.
+    #[tracing::instrument(skip_all)]
+    pub fn show(&self, id: &str) -> Result<ProposalReply> {
+        let proposal = self.named(id)?;
+        let changed = match proposal.state {
+            ProposalState::Waiting => self.changed_sources(&proposal)?,
+            ProposalState::Accepted | ProposalState::Rejected => Vec::new(),
+        };
+        Ok(ProposalReply { proposal, changed })
+    }
+
+    /// Applies the change of a proposal as one operation, or plans it only with `dry_run`.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such proposal; `Exists` if it was decided already; `Conflict` if one of its sources
+    /// changed since; those of applying a change.
+    #[tracing::instrument(skip_all)]
+    pub fn accept(&self, id: &str, dry_run: bool) -> Result<AcceptReply> {
+        let proposal = self.undecided(id)?;
+        let plan = |_: Option<&_>| {
+            let changed = self.changed_sources(&proposal)?;
+            if changed.is_empty() { self.plan_again(&proposal) } else { Err(stale(&proposal, &changed)) }
+        };
+        let change = Changes::of(self.core).apply_planned(plan, dry_run)?;
+        if !dry_run {
+            self.decide(proposal.clone(), ProposalState::Accepted, change.id.clone())?;
+        }
+        Ok(AcceptReply { id: proposal.id, kind: proposal.kind, change })
+    }
+
+    /// Accepts proposals one after the other, each as one operation. One that is refused does not hinder the others.
+    ///
+    /// # Errors
+    /// `Io` if the folder of proposals cannot be read.
+    #[tracing::instrument(skip_all)]
+    pub fn accept_all(&self, kind: Option<ProposalKind>, dry_run: bool) -> Result<AcceptedProposals> {
+        let mut reply = AcceptedProposals { accepted: Vec::new(), refused: Vec::new() };
+        for item in self.list(ProposalsRequest { kind, all: false })?.proposals {
+            match self.accept(&item.id, dry_run) {
+                Ok(accepted) => reply.accepted.push(accepted),
+                Err(error) => reply.refused.push(RefusedProposal::of(item.id, &error)),
+            }
+        }
+        Ok(reply)
+    }
+
+    /// Rejects a proposal. It is kept, so that it does not come back unless a source changes.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such proposal; `Exists` if it was decided already; `Io` if it cannot be written.
+    #[tracing::instrument(skip_all)]
+    pub fn reject(&self, id: &str) -> Result<ProposalItem> {
+        let rejected = self.decide(self.undecided(id)?, ProposalState::Rejected, None)?;
+        Ok(ProposalItem::from(&rejected))
+    }
+
+    /// Replaces the text that a proposal gives to a file. `path` may be left out if the plan writes one file. `declared`
+    /// are numbers, names and dates of the sources that the text leaves out on purpose.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such proposal, or its plan does not write the file; `Exists` if it was decided already;
+    /// `Conflict` if a source changed since; `Invalid` if an agent leaves something out that is not declared.
+    #[tracing::instrument(skip_all)]
+    pub fn edit(
+        &self,
+        id: &str,
+        path: Option<&str>,
+        text: &str,
+        declared: &[String],
+        dry_run: bool,
+    ) -> Result<ProposalReply> {
+        let mut proposal = self.undecided(id)?;
+        let changed = self.changed_sources(&proposal)?;
+        if !changed.is_empty() {
+            return Err(stale(&proposal, &changed));
+        }
+        let path = written_path(&proposal, path)?;
+        let mut text = text.to_owned();
+        self.core.clean(&mut text);
+        proposal.texts.insert(path, text);
+        proposal.left_out = self.left_out_of(&proposal)?;
+        if self.core.is_agent {
+            refuse_undeclared(&proposal.left_out, declared)?;
+        }
+        let plan = |_: Option<&_>| self.plan_again(&proposal);
+        let checked = Changes::of(self.core).apply_planned(plan, true)?;
+        (proposal.plan, proposal.diff) = (checked.plan, checked.diff.unwrap_or_default());
+        if !dry_run {
+            self.store(&proposal)?;
+        }
+        Ok(ProposalReply { proposal, changed: Vec::new() })
+    }
+
+    /// Lists the numbers, names and dates of the sources that no file of the plan has.
+    fn left_out_of(&self, proposal: &Proposal) -> Result<Vec<String>> {
+        let mut sources = Vec::new();
+        for source in &proposal.sources {
+            let Some(path) = NotePath::from_disk(&source.path) else { continue };
+            sources.push(decode(&self.core.read_bytes(&path)?).text.into_owned());
+        }
+        let sources: Vec<&str> = sources.iter().map(String::as_str).collect();
+        let mut result = String::new();
+        for change in &self.plan_again(proposal)?.files {
+            let is_kept = change.to.as_ref().is_some_and(|to| to.in_vault().is_some());
+            if is_kept && let Some(text) = self.text_after(change)? {
+                result.push_str(&text);
+                result.push('\n');
+            }
+        }
+        Ok(left_out(&sources, &result))
+    }
+
+    /// Returns the text that a file has after a change; `None` for one that is no text.
+    fn text_after(&self, change: &FileChange) -> Result<Option<String>> {
+        let old = match change.from.as_ref().and_then(FileLocation::in_vault) {
+            Some(path) => self.core.read_bytes(path)?,
+            None => Vec::new(),
+        };
+        let new = match &change.content {
+            Content::Keep => old,
+            Content::Edits(edits) => apply(&old, edits)?,
+            Content::Whole(bytes) => bytes.clone(),
+        };
+        Ok(String::from_utf8(new).ok())
+    }
+
+    /// Returns a proposal about which nothing was decided.
+    fn undecided(&self, id: &str) -> Result<Proposal> {
+        let proposal = self.named(id)?;
+        if proposal.state == ProposalState::Waiting {
+            return Ok(proposal);
+        }
+        let done = proposal.state.name();
+        let hint = match proposal.decision.and_then(|decision| decision.operation) {
+            Some(operation) => format!("to take it back: sidenote undo {operation}"),
+            None => "the next consolidation proposes it again if a source changes".to_owned(),
+        };
+        Err(Error::new(ErrorKind::Exists, format!("the proposal {} was {done} already", proposal.id))
+            .with_hint(hint))
+    }
+
+    /// Lists the sources of a proposal that changed or were removed since.
+    fn changed_sources(&self, proposal: &Proposal) -> Result<Vec<String>> {
+        let mut changed = Vec::new();
+        for source in &proposal.sources {
+            // A plan of a synchronisation can have settings, whose change is noticed when it is applied.
+            let Some(path) = NotePath::from_disk(&source.path) else { continue };
+            match self.core.read_bytes(&path) {
+                Ok(bytes) if ContentHash::of(&bytes) == source.hash => {}
+                Ok(_) => changed.push(source.path.clone()),
+                Err(error) if error.kind() == ErrorKind::NotFound => changed.push(source.path.clone()),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Plans the change of a proposal on the files as they are now, with the texts that were given to files.
+    fn plan_again(&self, proposal: &Proposal) -> Result<ChangeSet> {
+        let mut plan = match &proposal.recipe {
+            Recipe::Plan => proposal.plan.clone(),
+            Recipe::Merge { from, into } => Changes::of(self.core).plan(&merge_operation(from, into))?,
+        };
+        for (path, text) in &proposal.texts {
+            let is_it = |file: &&mut FileChange| file.to.as_ref().is_some_and(|to| to.to_string() == *path);
+            let Some(file) = plan.files.iter_mut().find(is_it) else {
+                return Err(Error::internal(format!("the plan no longer writes {path}")));
+            };
+            let source = file.from.as_ref().and_then(FileLocation::in_vault).cloned();
+            file.content = match source {
+                None => Content::Whole(text.clone().into_bytes()),
+                Some(source) => {
+                    let bytes = self.core.read_bytes(&source)?;
+                    let old = String::from_utf8(bytes)
+                        .map_err(|_| Error::invalid(format!("{source} is not UTF-8, so it is not edited")))?;
+                    Content::Edits(single_edit(&old, text).into_iter().collect())
+                }
+            };
+        }
+        Ok(plan)
+    }
+
+    fn decide(
+        &self,
+        proposal: Proposal,
+        state: ProposalState,
+        operation: Option<String>,
+    ) -> Result<Proposal> {
+        if self.core.right < Role::Writer {
+            return Err(Error::invalid(format!(
+                "to decide about a proposal needs the role {}, and this call has the right of the role {}",
+                Role::Writer,
+                self.core.right
+            )));
+        }
+        let (at, by) = (self.core.clock.now(), self.core.client.clone());
+        let proposal = Proposal { state, decision: Some(Decision { at, by, operation }), ..proposal };
+        self.store(&proposal)?;
+        Ok(proposal)
+    }
+}
+
+impl RefusedProposal {
+    /// Says why a proposal was refused.
+    pub fn of(id: String, error: &Error) -> Self {
+        let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+        Self { id, reason: format!("{error}{hint}") }
+    }
+}
+
+/// Returns the operation that merges one note into another, with the provenance of what is merged.
+pub(crate) fn merge_operation(from: &str, into: &str) -> Operation {
+    Operation::Merge(MergeRequest { from: from.to_owned(), into: into.to_owned(), consolidates: true })
+}
+
+/// Returns the file whose text an edit replaces.
+fn written_path(proposal: &Proposal, path: Option<&str>) -> Result<String> {
+    let written = proposal.plan.files.iter().filter(|file| file.writes());
+    let written: Vec<String> =
+        written.filter_map(|file| Some(file.to.as_ref()?.in_vault()?.to_string())).collect();
+    let listed = || written.join(", ");
+    match (path, written.as_slice()) {
+        (Some(path), _) if written.iter().any(|own| own == path) => Ok(path.to_owned()),
+        (None, [only]) => Ok(only.clone()),
+        (Some(path), _) => {
+            Err(Error::not_found(format!("the proposal {} does not write {path}", proposal.id))
+                .with_hint(format!("it writes: {}", listed())))
+        }
+        (None, _) => Err(Error::invalid(format!("the proposal {} writes several files", proposal.id))
+            .with_hint(format!("name one of: {}", listed()))),
+    }
+}
+
+/// Refuses a text that leaves out something that is not declared.
+fn refuse_undeclared(left_out: &[String], declared: &[String]) -> Result<()> {
+    let missing: Vec<&str> = left_out
+        .iter()
+        .filter(|item| !declared.iter().any(|said| said.trim().eq_ignore_ascii_case(item)))
+        .map(String::as_str)
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Error::invalid(format!("the text leaves out of the sources: {}", missing.join(", ")))
+        .with_hint("keep each of them, or list in left_out what is left out on purpose"))
+}
+
+fn stale(proposal: &Proposal, changed: &[String]) -> Error {
+    let what = if changed.len() == 1 { "a source" } else { "sources" };
+    let hint = match proposal.kind {
+        ProposalKind::Change => "ask for the change again, or reject the proposal".to_owned(),
+        _ => "run `sidenote memory consolidate` again, which proposes what holds now".to_owned(),
+    };
+    Error::new(
+        ErrorKind::Conflict,
+        format!(
+            "{what} of the proposal {} changed since: {}; nothing was written",
+            proposal.id,
+            changed.join(", ")
+        ),
+    )
+    .with_hint(hint)
+}

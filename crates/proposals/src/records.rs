@@ -1,0 +1,104 @@
+//! Reads and writes the files of proposals: one JSON file each in the folder `proposals` of the records. A file is
+//! replaced as a whole. A damaged one is named, and the others are read.
+
+use std::io::{self, Write as _};
+
+use sidenote_base::error::{Error, Result};
+use sidenote_vault::dir::Dir;
+
+use crate::Proposals;
+use crate::proposal::Proposal;
+
+/// The folder of proposals in the records.
+const FOLDER: &str = "proposals";
+
+/// The largest file of a proposal that is read, in bytes. A plan has at most some texts of notes.
+const LARGEST: u64 = 64 * 1024 * 1024;
+
+/// All proposals, and the files that cannot be read.
+#[derive(Debug, Default)]
+pub(crate) struct StoredProposals {
+    /// The proposals, the oldest first.
+    pub(crate) proposals: Vec<Proposal>,
+    /// A sentence for each file that cannot be read.
+    pub(crate) damaged: Vec<String>,
+}
+
+impl Proposals<'_> {
+    /// Reads all proposals.
+    pub(crate) fn stored(&self) -> Result<StoredProposals> {
+        let mut stored = StoredProposals::default();
+        let records = self.core.vault.records();
+        let Some(folder) = self.core.vault.open_records(&records.join(FOLDER))? else { return Ok(stored) };
+        let failed = |error| Error::io("read", records.join(FOLDER), error);
+        let mut names: Vec<String> =
+            folder.names().map_err(failed)?.into_iter().filter_map(|name| name.into_string().ok()).collect();
+        names.sort();
+        for name in names.iter().filter(|name| name.ends_with(".json")) {
+            let read = folder.read_at_most(name, LARGEST).map_err(|error| error.to_string());
+            let parsed = read.and_then(|bytes| {
+                serde_json::from_slice::<Proposal>(&bytes).map_err(|error| error.to_string())
+            });
+            match parsed {
+                Ok(proposal) => stored.proposals.push(proposal),
+                Err(error) => {
+                    let path = records.join(FOLDER).join(name);
+                    stored.damaged.push(format!("{} is no proposal and is skipped: {error}", path.display()));
+                }
+            }
+        }
+        stored.proposals.sort_by(|one, other| (one.created, &one.id).cmp(&(other.created, &other.id)));
+        Ok(stored)
+    }
+
+    /// Finds a proposal by its id, or by the beginning of it.
+    pub(crate) fn named(&self, id: &str) -> Result<Proposal> {
+        let wanted = id.trim().to_ascii_lowercase();
+        let stored = self.stored()?;
+        let begins = |proposal: &Proposal| !wanted.is_empty() && proposal.id.starts_with(&wanted);
+        let mut found: Vec<Proposal> = stored.proposals.into_iter().filter(begins).collect();
+        match found.len() {
+            1 => found.pop().ok_or_else(|| unknown(id)),
+            0 => Err(unknown(id)),
+            count => Err(Error::new(
+                sidenote_base::error::ErrorKind::Exists,
+                format!("{count} proposals begin with {id:?}"),
+            )
+            .with_hint("give more of the id")),
+        }
+    }
+
+    /// Writes the file of a proposal.
+    pub(crate) fn store(&self, proposal: &Proposal) -> Result<()> {
+        self.core.vault.refuse_read_only()?;
+        let records = self.core.vault.records();
+        let text = serde_json::to_string_pretty(proposal)
+            .map_err(|error| Error::internal("cannot write the proposal as JSON").with_source(error))?;
+        let folder = self.core.vault.create_records_dir(&records)?;
+        let name = format!("{}.json", proposal.id);
+        let path = records.join(FOLDER).join(&name);
+        let write = || -> io::Result<()> {
+            let folder: Dir = folder.open_or_create_dir(FOLDER)?;
+            // The name of the process keeps two of them apart.
+            let temporary = format!("{}.{}.tmp", proposal.id, std::process::id());
+            if folder.entry(&temporary)?.is_some() {
+                folder.remove(&temporary)?;
+            }
+            let mut file = folder.create(&temporary, 0o666)?;
+            file.write_all(text.as_bytes())?;
+            file.write_all(b"\n")?;
+            file.sync_data()?;
+            drop(file);
+            folder.rename_replace(&temporary, &folder, &name)?;
+            folder.sync()
+        };
+        write().map_err(|error| Error::io("write", path, error))
+    }
+}
+
+fn unknown(id: &str) -> Error {
+    Error::not_found(format!("there is no proposal {id:?}")).with_hints(
+        "`sidenote proposals` lists those that wait",
+        "session with the action proposals lists those that wait",
+    )
+}

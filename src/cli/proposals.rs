@@ -1,0 +1,255 @@
+//! `sidenote proposals`: lists, shows, accepts, rejects and edits changes that wait for a person.
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use sidenote_base::error::Result;
+
+use super::args::{DryRunArgs, text_or_stdin};
+use super::change::{coloured, print_remarks, show_change};
+use super::{CommandContext, output};
+use crate::store::{
+    AcceptedProposals, ProposalItem, ProposalKind, ProposalReply, ProposalsReply, ProposalsRequest,
+    RefusedProposal, Store,
+};
+
+/// List, show, accept and reject changes that wait for you.
+///
+/// A proposal is a planned change with a reason, which nothing applies but `proposals accept`. Agents make them with the
+/// argument `propose`, and `memory consolidate` finds them. Without a command, those that wait are listed.
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:
+  sidenote proposals
+  sidenote proposals show 3fa9
+  sidenote proposals accept 3fa9 81c0
+  sidenote proposals accept --all --kind duplicate --dry-run
+  sidenote proposals reject 77aa"
+)]
+pub(super) struct ProposalsArgs {
+    #[command(subcommand)]
+    action: Option<ProposalsAction>,
+    #[command(flatten)]
+    list: ListArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum ProposalsAction {
+    List(ListArgs),
+    /// Show a proposal: its reason, its sources and its diff.
+    Show(ShowArgs),
+    Accept(AcceptArgs),
+    Reject(RejectArgs),
+    Edit(EditArgs),
+}
+
+/// List proposals, the oldest first.
+#[derive(Debug, Args)]
+struct ListArgs {
+    /// Only those of this kind, such as duplicate.
+    #[arg(long, value_name = "KIND")]
+    kind: Option<String>,
+    /// Also list those that were accepted or rejected.
+    #[arg(long)]
+    decided: bool,
+}
+
+#[derive(Debug, Args)]
+struct ShowArgs {
+    /// The id of the proposal, or the beginning of it.
+    id: String,
+}
+
+/// Apply proposals, each as one operation that undo takes back.
+///
+/// A proposal is refused if one of its sources changed since.
+#[derive(Debug, Args)]
+struct AcceptArgs {
+    /// The ids of the proposals, or the beginnings of them.
+    #[arg(value_name = "ID", required_unless_present = "all", conflicts_with = "all")]
+    ids: Vec<String>,
+    /// Accept all that wait.
+    #[arg(long)]
+    all: bool,
+    /// With --all, only those of this kind.
+    #[arg(long, value_name = "KIND", requires = "all")]
+    kind: Option<String>,
+    #[command(flatten)]
+    dry_run: DryRunArgs,
+}
+
+/// Reject proposals. They do not come back unless a source changes.
+#[derive(Debug, Args)]
+struct RejectArgs {
+    /// The ids of the proposals, or the beginnings of them.
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
+    #[command(flatten)]
+    dry_run: DryRunArgs,
+}
+
+/// Replace the text that a proposal gives to a file.
+///
+/// The numbers, names and dates of the sources that the new text leaves out are listed.
+#[derive(Debug, Args)]
+struct EditArgs {
+    /// The id of the proposal, or the beginning of it.
+    id: String,
+    /// The whole new text of the file, properties included; - reads standard input.
+    #[arg(allow_hyphen_values = true)]
+    text: String,
+    /// The path of the file, if the proposal writes several.
+    #[arg(long, value_name = "PATH")]
+    file: Option<String>,
+    #[command(flatten)]
+    dry_run: DryRunArgs,
+}
+
+/// The reply of `proposals reject`.
+#[derive(Debug, Serialize)]
+struct RejectReply {
+    rejected: Vec<ProposalItem>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    refused: Vec<RefusedProposal>,
+}
+
+pub(super) fn run(context: &CommandContext, args: &ProposalsArgs) -> Result<()> {
+    match &args.action {
+        None => list(context, &args.list),
+        Some(ProposalsAction::List(args)) => list(context, args),
+        Some(ProposalsAction::Show(args)) => {
+            context.out.reply(&context.store()?.proposals().show(&args.id)?, show_proposal)
+        }
+        Some(ProposalsAction::Accept(args)) => accept(context, args),
+        Some(ProposalsAction::Reject(args)) => reject(context, args),
+        Some(ProposalsAction::Edit(args)) => {
+            let (text, is_dry) = (text_or_stdin(&args.text)?, args.dry_run.is_set());
+            let store = context.fresh_store()?;
+            let reply = store.proposals().edit(&args.id, args.file.as_deref(), &text, &[], is_dry)?;
+            context.out.reply(&reply, show_proposal)
+        }
+    }
+}
+
+fn kind_of(name: Option<&str>) -> Result<Option<ProposalKind>> {
+    name.map(ProposalKind::parse).transpose()
+}
+
+fn list(context: &CommandContext, args: &ListArgs) -> Result<()> {
+    let request = ProposalsRequest { kind: kind_of(args.kind.as_deref())?, all: args.decided };
+    let reply = context.store()?.proposals().list(request)?;
+    if !context.out.is_json() {
+        reply.damaged.iter().for_each(|line| context.out.message(&format!("warning: {line}")));
+    }
+    context.out.reply(&reply, show_list)
+}
+
+fn show_list(reply: &ProposalsReply) -> String {
+    if reply.proposals.is_empty() {
+        return "no proposal waits\n".to_owned();
+    }
+    let row = |item: &ProposalItem| {
+        let state = if item.state == crate::store::ProposalState::Waiting { "" } else { item.state.name() };
+        vec![item.id.clone(), item.kind.name().to_owned(), state.to_owned(), item.reason.clone()]
+    };
+    let mut out = output::columns(&reply.proposals.iter().map(row).collect::<Vec<_>>());
+    out.push_str(&format!(
+        "{} of {} waiting\n",
+        output::count(reply.proposals.len(), "proposal"),
+        reply.waiting
+    ));
+    out
+}
+
+/// Formats a proposal with its diff.
+pub(super) fn show_proposal(reply: &ProposalReply) -> String {
+    let proposal = &reply.proposal;
+    let mut out = format!(
+        "{}  {}  {}\n{}\nproposed by {} on {}\n",
+        proposal.id,
+        proposal.kind.name(),
+        proposal.state.name(),
+        output::plain(&proposal.reason),
+        output::plain(&proposal.author),
+        proposal.created.local_rfc3339()
+    );
+    for evidence in &proposal.evidence {
+        out.push_str(&format!("\n{}\n", output::plain(&evidence.path)));
+        for line in evidence.text.lines() {
+            out.push_str(&format!("    {}\n", output::plain(line)));
+        }
+    }
+    if !reply.changed.is_empty() {
+        let changed = output::plain(&reply.changed.join(", "));
+        out.push_str(&format!("\nchanged since, so that it cannot be accepted: {changed}\n"));
+    }
+    if !proposal.left_out.is_empty() {
+        out.push_str(&format!("\nleft out: {}\n", output::plain(&proposal.left_out.join(", "))));
+    }
+    out.push('\n');
+    out + &coloured(&proposal.diff)
+}
+
+fn accept(context: &CommandContext, args: &AcceptArgs) -> Result<()> {
+    let kind = kind_of(args.kind.as_deref())?;
+    let store = context.fresh_store()?;
+    let is_dry = args.dry_run.is_set();
+    let reply = match args.ids.as_slice() {
+        [] => store.proposals().accept_all(kind, is_dry)?,
+        [id] => {
+            AcceptedProposals { accepted: vec![store.proposals().accept(id, is_dry)?], refused: Vec::new() }
+        }
+        ids => accept_each(&store, ids, is_dry),
+    };
+    for accepted in &reply.accepted {
+        print_remarks(context, &accepted.change);
+    }
+    context.out.reply(&reply, |reply| show_accepted(reply, is_dry))
+}
+
+fn accept_each(store: &Store, ids: &[String], is_dry: bool) -> AcceptedProposals {
+    let mut reply = AcceptedProposals { accepted: Vec::new(), refused: Vec::new() };
+    for id in ids {
+        match store.proposals().accept(id, is_dry) {
+            Ok(accepted) => reply.accepted.push(accepted),
+            Err(error) => reply.refused.push(RefusedProposal::of(id.clone(), &error)),
+        }
+    }
+    reply
+}
+
+fn show_accepted(reply: &AcceptedProposals, is_dry: bool) -> String {
+    let mut out = String::new();
+    for accepted in &reply.accepted {
+        out.push_str(&show_change(&accepted.change));
+    }
+    for refused in &reply.refused {
+        out.push_str(&format!("{} was not accepted: {}\n", refused.id, output::plain(&refused.reason)));
+    }
+    let verb = if is_dry { "would be accepted" } else { "accepted" };
+    out + &format!("{} {verb}\n", output::count(reply.accepted.len(), "proposal"))
+}
+
+fn reject(context: &CommandContext, args: &RejectArgs) -> Result<()> {
+    let store = context.store()?;
+    let mut reply = RejectReply { rejected: Vec::new(), refused: Vec::new() };
+    for id in &args.ids {
+        let rejected = match args.dry_run.is_set() {
+            true => store.proposals().show(id).map(|reply| ProposalItem::from(&reply.proposal)),
+            false => store.proposals().reject(id),
+        };
+        match rejected {
+            Ok(item) => reply.rejected.push(item),
+            Err(error) if args.ids.len() == 1 => return Err(error),
+            Err(error) => reply.refused.push(RefusedProposal::of(id.clone(), &error)),
+        }
+    }
+    let verb = if args.dry_run.is_set() { "would be rejected" } else { "rejected" };
+    context.out.reply(&reply, |reply| {
+        let mut out = String::new();
+        for refused in &reply.refused {
+            out.push_str(&format!("{} was not rejected: {}\n", refused.id, output::plain(&refused.reason)));
+        }
+        out + &format!("{} {verb}\n", output::count(reply.rejected.len(), "proposal"))
+    })
+}

@@ -1,0 +1,176 @@
+//! Tests of proposals: making, listing, accepting, rejecting and editing them.
+
+use std::fs;
+
+use serde_json::Value;
+use sidenote::base::error::ErrorKind;
+use sidenote::markdown::edit::ChangeSet;
+use sidenote::memory::left_out::left_out;
+use sidenote::store::{
+    EditRequest, NewRequest, NoteEdit, Operation, Proposal, ProposalKind, ProposalState, ProposalsRequest,
+    Store,
+};
+
+use crate::support::TestVault;
+
+fn append(store: &Store, note: &str, text: &str) -> ChangeSet {
+    let edit = NoteEdit::Append(text.to_owned(), None);
+    let request = EditRequest { note: note.to_owned(), edit, expect: None };
+    store.changes().plan(&Operation::Edit(request)).unwrap()
+}
+
+fn proposed(store: &Store, note: &str, text: &str) -> Proposal {
+    store.proposals().propose(append(store, note, text), "The plan lacks it.", "codex").unwrap()
+}
+
+#[test]
+fn a_proposal_changes_nothing_until_it_is_accepted_and_undo_takes_it_back() {
+    let vault = TestVault::new(&[("Plan.md", "# Plan\n\nWe row.\n")]);
+    let store = vault.store();
+    let proposal = proposed(&store, "Plan", "We sail.");
+    assert_eq!(vault.read("Plan.md"), "# Plan\n\nWe row.\n");
+    assert_eq!((proposal.kind, proposal.state), (ProposalKind::Change, ProposalState::Waiting));
+    assert!(proposal.diff.contains("+We sail."), "{}", proposal.diff);
+    let reply = store.proposals().list(ProposalsRequest::default()).unwrap();
+    assert_eq!((reply.waiting, reply.proposals[0].paths.as_slice()), (1, ["Plan.md".to_owned()].as_slice()));
+    let dry = store.proposals().accept(&proposal.id, true).unwrap();
+    assert!(!dry.change.applied && dry.change.diff.is_some());
+    let done = store.proposals().accept(&proposal.id[..6], false).unwrap();
+    assert!(done.change.applied);
+    assert_eq!(vault.read("Plan.md"), "# Plan\n\nWe row.\n\nWe sail.\n");
+    assert_eq!(store.proposals().waiting_count().unwrap(), 0);
+    let decided = store.proposals().show(&proposal.id).unwrap().proposal;
+    assert_eq!(decided.state, ProposalState::Accepted);
+    assert_eq!(decided.decision.unwrap().operation, done.change.id);
+    assert_eq!(store.proposals().accept(&proposal.id, false).unwrap_err().kind(), ErrorKind::Exists);
+    store.changes().undo(1, false).unwrap();
+    assert_eq!(vault.read("Plan.md"), "# Plan\n\nWe row.\n");
+}
+
+#[test]
+fn a_proposal_is_refused_after_its_source_changed() {
+    let vault = TestVault::new(&[("Plan.md", "We row.\n")]);
+    let store = vault.store();
+    let proposal = proposed(&store, "Plan", "We sail.");
+    vault.write("Plan.md", "We swim.\n");
+    let error = store.proposals().accept(&proposal.id, false).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert!(error.message().contains("Plan.md"), "{error}");
+    assert_eq!(vault.read("Plan.md"), "We swim.\n");
+    assert_eq!(store.proposals().show(&proposal.id).unwrap().changed, ["Plan.md"]);
+    assert_eq!(store.proposals().show(&proposal.id).unwrap().proposal.state, ProposalState::Waiting);
+}
+
+#[test]
+fn a_rejected_proposal_is_kept_and_the_same_change_waits_once() {
+    let vault = TestVault::new(&[("Plan.md", "We row.\n")]);
+    let store = vault.store();
+    let first = proposed(&store, "Plan", "We sail.");
+    assert_eq!(proposed(&store, "Plan", "We sail.").id, first.id);
+    assert_ne!(proposed(&store, "Plan", "We swim.").id, first.id);
+    assert_eq!(store.proposals().waiting_count().unwrap(), 2);
+    store.proposals().reject(&first.id).unwrap();
+    assert_eq!(store.proposals().waiting_count().unwrap(), 1);
+    let all = store.proposals().list(ProposalsRequest { all: true, kind: None }).unwrap();
+    assert_eq!(all.proposals.len(), 2);
+}
+
+#[test]
+fn a_damaged_proposal_is_named_and_the_others_are_read() {
+    let vault = TestVault::new(&[("Plan.md", "We row.\n")]);
+    let store = vault.store();
+    let proposal = proposed(&store, "Plan", "We sail.");
+    let folder = vault.root().join(".sidenote/records/proposals");
+    fs::write(folder.join("0000.json"), "{").unwrap();
+    let reply = store.proposals().list(ProposalsRequest::default()).unwrap();
+    assert_eq!((reply.waiting, reply.damaged.len()), (1, 1));
+    assert!(reply.damaged[0].contains("0000.json"), "{:?}", reply.damaged);
+    assert!(store.proposals().accept(&proposal.id, false).unwrap().change.applied);
+    let left: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+}
+
+#[test]
+fn a_text_of_a_proposal_can_be_replaced_and_what_it_leaves_out_is_listed() {
+    let vault = TestVault::new(&[("Plan.md", "We row to Bremen on 2026-03-04.\n")]);
+    let store = vault.store();
+    let proposal = proposed(&store, "Plan", "We sail.");
+    let edited = store.proposals().edit(&proposal.id, None, "We sail to Bremen.\n", &[], false).unwrap();
+    assert_eq!(edited.proposal.left_out, ["2026-03-04"]);
+    assert!(edited.proposal.diff.contains("+We sail to Bremen."), "{}", edited.proposal.diff);
+    store.proposals().accept(&proposal.id, false).unwrap();
+    assert_eq!(vault.read("Plan.md"), "We sail to Bremen.\n");
+    store.changes().undo(1, false).unwrap();
+    assert_eq!(vault.read("Plan.md"), "We row to Bremen on 2026-03-04.\n");
+}
+
+#[test]
+fn a_new_note_can_be_proposed() {
+    let vault = TestVault::new(&[("Plan.md", "We row.\n")]);
+    let store = vault.store();
+    let request =
+        NewRequest { title: "Sail".to_owned(), content: "It is red.".to_owned(), ..NewRequest::default() };
+    let plan = store.changes().plan(&Operation::New(request)).unwrap();
+    let proposal = store.proposals().propose(plan, "It is missing.", "codex").unwrap();
+    assert!(proposal.sources.is_empty());
+    store.proposals().accept(&proposal.id, false).unwrap();
+    assert!(vault.read("Sail.md").contains("It is red."));
+}
+
+#[test]
+fn the_commands_list_show_accept_and_reject() {
+    let vault = TestVault::new(&[("Plan.md", "We row.\n")]);
+    let (kept, gone) = {
+        let store = vault.store();
+        (proposed(&store, "Plan", "We sail.").id, proposed(&store, "Plan", "We swim.").id)
+    };
+    let json = |args: &[&str]| -> Value {
+        let output = vault.run(&[args, &["--json"]].concat());
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    assert_eq!(json(&["proposals"])["waiting"], 2);
+    assert_eq!(json(&["proposals", "show", &kept])["reason"], "The plan lacks it.");
+    assert_eq!(json(&["proposals", "reject", &gone, "--dry-run"])["rejected"][0]["id"], gone.as_str());
+    assert_eq!(json(&["proposals", "reject", &gone])["rejected"][0]["state"], "rejected");
+    assert_eq!(
+        json(&["proposals", "accept", "--all", "--dry-run"])["accepted"][0]["change"]["applied"],
+        false
+    );
+    assert_eq!(vault.read("Plan.md"), "We row.\n");
+    assert_eq!(json(&["proposals", "accept", &kept])["accepted"][0]["change"]["applied"], true);
+    assert_eq!(vault.read("Plan.md"), "We row.\n\nWe sail.\n");
+    assert_eq!(json(&["proposals", "list", "--decided"])["proposals"].as_array().unwrap().len(), 2);
+    let unknown = vault.run(&["proposals", "show", "ffffffff"]);
+    assert_eq!(unknown.status.code(), Some(3));
+}
+
+#[test]
+fn what_a_result_has_is_not_left_out() {
+    let sources =
+        ["The staging server of Falcon runs on port 8080.", "Falcon moved to port 9090 on 2026-03-04."];
+    let result = "Since 2026-03-04 Falcon's staging server runs on port 9090 (before: 8080).";
+    assert!(left_out(&sources, result).is_empty());
+}
+
+#[test]
+fn numbers_dates_and_names_are_listed_once_in_their_order() {
+    let cases: &[(&[&str], &str, &[&str])] = &[
+        (
+            &[
+                "Anna owns Falcon since 2024-01-02. It costs 14 %.",
+                "It was Anna who paid 14 euros to McDuff.",
+            ],
+            "Somebody owns it; 140 euros.",
+            &["Falcon", "2024-01-02", "14", "Anna", "McDuff"],
+        ),
+        (&["Nobody knows.\nPerhaps later!"], "", &[]),
+        (&["we met Perhaps"], "", &["Perhaps"]),
+        (&["Release v1.10.2 at 14:30, load 95%"], "v1.10 at 14:00, 95%", &["v1.10.2", "14:30"]),
+        (&["Встреча в Москве в 15:00"], "в 15:00 в Москве", &[]),
+        (&["会議は15時に始まる"], "会議は16時に始まる", &["15"]),
+    ];
+    for (sources, result, missing) in cases {
+        assert_eq!(left_out(sources, result), *missing, "{sources:?}");
+    }
+}
