@@ -2,6 +2,7 @@
 
 mod audit;
 pub(super) mod cleanup;
+mod consolidate;
 mod context;
 mod explain;
 pub(super) mod export;
@@ -12,6 +13,7 @@ pub(super) mod maintain;
 mod pin;
 mod recall;
 mod restore;
+mod review;
 mod save;
 mod search;
 mod stats;
@@ -72,6 +74,8 @@ enum MemoryCommand {
     Audit(audit::AuditArgs),
     Maintain(maintain::MaintainArgs),
     Cleanup(cleanup::CleanupArgs),
+    Consolidate(consolidate::ConsolidateArgs),
+    Review(review::ReviewArgs),
     Export(export::ExportArgs),
     Import(import::ImportArgs),
 }
@@ -89,7 +93,7 @@ impl MemoryArgs {
     /// Returns whether the command changes memories or what is recorded of them.
     pub(super) fn writes(&self) -> bool {
         use MemoryCommand::{
-            Audit, ByDate, ByTags, ByType, Explain, Export, List, Recall, Search, Stats, Timeline,
+            Audit, ByDate, ByTags, ByType, Explain, Export, List, Recall, Review, Search, Stats, Timeline,
         };
         !matches!(
             self.command,
@@ -104,6 +108,7 @@ impl MemoryArgs {
                 | ByDate(_)
                 | Audit(_)
                 | Export(_)
+                | Review(_)
         )
     }
 }
@@ -131,6 +136,8 @@ pub(super) fn run(context: &CommandContext, args: MemoryArgs) -> Result<()> {
         MemoryCommand::Audit(args) => audit::run(context, &args),
         MemoryCommand::Maintain(args) => maintain::run(context, &args),
         MemoryCommand::Cleanup(args) => cleanup::run(context, &args),
+        MemoryCommand::Consolidate(args) => consolidate::run(context, args),
+        MemoryCommand::Review(args) => review::run(context, &args),
         MemoryCommand::Export(args) => export::run(context, &args),
         MemoryCommand::Import(args) => import::run(context, &args),
     }

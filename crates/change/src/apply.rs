@@ -160,7 +160,8 @@ impl Changes<'_> {
         if waits && follower.large_batch().is_some() && !authority_of(&self.core.vault).is_shared() {
             follower.catch_up(WaitLimit::ENDLESS)?;
         }
-        if dry_run {
+        let proposes = self.core.call.is_proposing();
+        if dry_run || proposes {
             let planned = plan(None)?;
             self.check_permission(&planned.shown)?;
             self.check_access(&planned)?;
@@ -168,6 +169,9 @@ impl Changes<'_> {
             // A dry run reports the same errors as the operation.
             self.core.vault.check(&planned.shown)?;
             let diff = Some(self.diff(&planned.shown)?);
+            if proposes && !dry_run {
+                self.core.call.propose(planned.shown.clone());
+            }
             return Ok(ChangeReply { diff, ..ChangeReply::of(planned.shown) });
         }
         let records = self.core.vault.records();

@@ -4,6 +4,7 @@ mod change;
 mod find;
 mod graph;
 mod memory;
+mod proposals;
 pub(super) mod toolset_more;
 
 use super::tool::{Effect, Tool};
@@ -50,6 +51,7 @@ pub(super) fn tools() -> Vec<Tool> {
             ("properties", "metadata"),
             ("frontmatter", "metadata"),
         ])
+        .proposable()
         .strict(),
         Tool::new(
             "edit_note",
@@ -67,6 +69,7 @@ pub(super) fn tools() -> Vec<Tool> {
             ("replacement", "text"),
             ("find", "old"),
         ])
+        .proposable()
         .strict(),
         Tool::new(
             "move_note",
@@ -77,6 +80,7 @@ pub(super) fn tools() -> Vec<Tool> {
         )
         .with_structured_output()
         .with_aliases(&[("note", "from"), ("path", "from"), ("new_path", "to")])
+        .proposable()
         .strict(),
         Tool::new(
             "delete_note",
@@ -87,6 +91,7 @@ pub(super) fn tools() -> Vec<Tool> {
         )
         .with_structured_output()
         .with_aliases(&[("path", "note"), ("id", "note"), ("mode", "how")])
+        .proposable()
         .strict(),
         Tool::new(
             "link_notes",
@@ -97,6 +102,7 @@ pub(super) fn tools() -> Vec<Tool> {
         )
         .with_structured_output()
         .with_aliases(&[("from", "a"), ("source", "a"), ("to", "b"), ("target", "b")])
+        .proposable()
         .strict(),
         Tool::new(
             "explore_links",

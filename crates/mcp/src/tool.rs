@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_markdown::control::{plain, plain_lines};
-use sidenote_store::{EarlierCall, Intent, Role, Store};
+use sidenote_store::{EarlierCall, Intent, Proposal, Role, Store};
 
 use crate::arguments::{self, UnknownArgument};
 use crate::error_text::{self, ServedTools, message_for_agent, without_root};
@@ -23,6 +23,8 @@ use crate::{reply_limit, resources};
 
 /// The argument that names an operation, so that the caller can repeat the call. Every tool that writes accepts it.
 const OPERATION_ARGUMENT: &str = "operation_id";
+/// The argument that makes a proposal of a change. Every tool that only changes notes by a plan accepts it.
+const PROPOSE_ARGUMENT: &str = "propose";
 /// The largest number of files that the answer to a repeated call names.
 const MAX_FILES: usize = 100;
 
@@ -343,6 +345,7 @@ pub struct Tool {
     output: Option<Arc<JsonObject>>,
     aliases: &'static [(&'static str, &'static str)],
     is_strict: bool,
+    is_proposable: bool,
     format_error: fn(&Error, &ServedTools) -> Answer,
     handler: Box<Handler>,
 }
@@ -367,9 +370,21 @@ impl Tool {
             handler(store, input)
         };
         let handler = Box::new(parse_and_run);
-        let (output, aliases, is_strict) = (None, [].as_slice(), false);
+        let (output, aliases, is_strict, is_proposable) = (None, [].as_slice(), false, false);
         let format_error = Answer::from_error;
-        Self { name, effect, description, example, input, output, aliases, is_strict, format_error, handler }
+        Self {
+            name,
+            effect,
+            description,
+            example,
+            input,
+            output,
+            aliases,
+            is_strict,
+            is_proposable,
+            format_error,
+            handler,
+        }
     }
 
     /// Declares that the answers have structured data. The output schema only says that it is an object: a longer schema would
@@ -388,6 +403,12 @@ impl Tool {
     /// Makes the tool reject unknown arguments, and accept the URI of a resource wherever an argument names a note.
     pub fn strict(mut self) -> Self {
         self.is_strict = true;
+        self
+    }
+
+    /// Makes the tool accept the argument `propose`: a reason, or true. Its change then waits for the user.
+    pub fn proposable(mut self) -> Self {
+        self.is_proposable = true;
         self
     }
 
@@ -440,6 +461,16 @@ impl Tool {
                 .for_each(|value| resources::to_vault_paths(root, value));
         }
         let is_read_only = self.effect == Effect::ReadOnly;
+        if let Some(reason) =
+            arguments.get(PROPOSE_ARGUMENT).and_then(proposal_reason).filter(|_| self.is_proposable)
+        {
+            arguments.remove(PROPOSE_ARGUMENT);
+            arguments.remove(OPERATION_ARGUMENT);
+            return self.propose(&store.proposing(), arguments, &reason, served);
+        }
+        if self.is_proposable {
+            arguments.remove(PROPOSE_ARGUMENT);
+        }
         // A tool that reads can be called again anyway.
         let argument = arguments.remove(OPERATION_ARGUMENT).filter(|_| !is_read_only);
         let operation_id = match argument {
@@ -482,6 +513,28 @@ impl Tool {
         answer
     }
 
+    /// Runs a call whose changes are kept as proposals. The same call again finds the same proposal.
+    fn propose(&self, store: &Store, arguments: JsonObject, reason: &str, served: &ServedTools) -> Answer {
+        let unknown = arguments::unknown_arguments(&self.input, &arguments);
+        if let Some(unknown) = unknown.first() {
+            return (self.format_error)(&self.unknown_argument_error(unknown), served);
+        }
+        // What the tool says of a note that does not exist yet means nothing.
+        let outcome = (self.handler)(store, arguments);
+        match store.propose_planned(reason) {
+            Err(error) => (self.format_error)(&error, served),
+            Ok(made) => match (made.first(), outcome) {
+                (Some(first), _) => {
+                    proposed_answer(first).unwrap_or_else(|error| (self.format_error)(&error, served))
+                }
+                (None, Err(error)) => (self.format_error)(&error, served),
+                (None, Ok(answer)) => {
+                    answer.with_notices(["nothing was proposed, because nothing would change".to_owned()])
+                }
+            },
+        }
+    }
+
     fn answer(&self, store: &Store, arguments: JsonObject, served: &ServedTools) -> Answer {
         let unknown = arguments::unknown_arguments(&self.input, &arguments);
         if let Some(unknown) = unknown.first().filter(|_| self.is_strict) {
@@ -512,6 +565,27 @@ impl Tool {
             self.example
         ))
     }
+}
+
+/// Returns the reason of a proposal that an argument gives: a text, or a default for true. `None` for what asks for none.
+fn proposal_reason(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if text.trim().is_empty() || text == "false" => None,
+        Value::String(text) if text != "true" => Some(text.trim().to_owned()),
+        Value::String(_) | Value::Bool(true) => Some("an agent asks for this change".to_owned()),
+        _ => None,
+    }
+}
+
+/// Tells an agent that its change waits.
+fn proposed_answer(proposal: &Proposal) -> Result<Answer> {
+    let text = format!(
+        "not changed: the proposal {} waits for the user, who accepts or rejects it\n{}",
+        proposal.id, proposal.diff
+    );
+    Answer::text(text).with_structured(&json!({
+        "applied": false, "proposal": proposal.id, "paths": proposal.paths(), "diff": proposal.diff,
+    }))
 }
 
 /// Makes the backup that a change made due, such as that at every hundredth note, before the change is answered. Returns a

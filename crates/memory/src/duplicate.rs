@@ -217,6 +217,19 @@ impl CriticalTokens {
     }
 }
 
+/// Says whether two texts agree in numbers, dates, times, negations, modality, stages and code spans, in whatever order.
+pub fn same_facts(one: &str, other: &str) -> bool {
+    // A short text may not tell its language, but the other one.
+    let languages = Languages::of(one) | Languages::of(other);
+    let tokens = |text: &str| {
+        let mut tokens = CriticalTokens::of(text, languages);
+        tokens.numbers.sort_unstable();
+        tokens.directions.sort_unstable();
+        tokens
+    };
+    tokens(one) == tokens(other)
+}
+
 /// Says whether a new text that a model finds similar to a known one is a duplicate of it. Both must agree in numbers,
 /// dates, times, negations, stages, code spans and directions; the new text may have no other content word; and the
 /// names in both must be in the same order.

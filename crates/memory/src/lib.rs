@@ -33,4 +33,7 @@ pub mod privacy;
 pub mod types;
 pub mod validity;
 pub mod left_out;
+pub mod related_statements;
+pub mod statement;
+mod update_words;
 pub mod lexical_similarity;

@@ -1,10 +1,11 @@
 //! The context of one call of a client: its operation id, and the notes that it looked up.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Mutex;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use sidenote_journal::event::Event;
+use sidenote_markdown::edit::ChangeSet;
 use sidenote_markdown::path::NotePath;
 
 /// The operation of journal events that hold an answer.
@@ -40,11 +41,30 @@ pub struct Call {
     pub once: Option<Once>,
     /// What the first plan that is applied must be based on, as [`crate::plan_basis`] gives it.
     pub expected: Mutex<Option<String>>,
+    /// Whether the changes of the call are planned and kept for a proposal, and not applied.
+    pub proposes: AtomicBool,
+    /// The planned changes of a call that proposes.
+    pub proposed: Mutex<Vec<ChangeSet>>,
 }
 
 impl Call {
     /// Begins a call, which may have an operation id.
     pub fn new(once: Option<Once>) -> Self {
         Self { once, ..Self::default() }
+    }
+
+    /// Returns whether the changes of the call are proposed.
+    pub fn is_proposing(&self) -> bool {
+        self.proposes.load(Ordering::Relaxed)
+    }
+
+    /// Keeps a planned change for a proposal.
+    pub fn propose(&self, plan: ChangeSet) {
+        self.proposed.lock().unwrap_or_else(PoisonError::into_inner).push(plan);
+    }
+
+    /// Takes the planned changes of a call that proposes.
+    pub fn take_proposed(&self) -> Vec<ChangeSet> {
+        std::mem::take(&mut *self.proposed.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

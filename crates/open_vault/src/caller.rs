@@ -72,6 +72,11 @@ impl Caller {
         format!("{}#{}", self.issuer, self.subject)
     }
 
+    /// Returns the name that people know, or else the id of the person.
+    pub fn shown(&self) -> String {
+        self.name.clone().unwrap_or_else(|| self.who())
+    }
+
     /// Returns the fields for an event of the journal.
     pub(crate) fn to_json(&self) -> Value {
         let mut fields = json!({ "issuer": self.issuer, "subject": self.subject });

@@ -2,9 +2,11 @@
 //! them of changes that need a confirmation, and the consolidation of memories finds them. Files are written by
 //! `change` alone.
 
+pub mod consolidate;
 pub mod decide;
 pub mod proposal;
 mod records;
+pub mod review;
 
 use sidenote_open_vault::Core;
 

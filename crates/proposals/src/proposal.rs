@@ -25,8 +25,6 @@ pub enum ProposalKind {
     Stale,
     /// A memory has no type, or a title that says nothing.
     Unclear,
-    /// One note could hold several small memories.
-    Cluster,
     /// A note names another one without a link.
     MissingLink,
     /// Links lead to nothing, and what they meant is certain.
@@ -35,7 +33,7 @@ pub enum ProposalKind {
 
 impl ProposalKind {
     /// All kinds, in the order in which they are looked for.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 9] = [
         Self::Change,
         Self::Duplicate,
         Self::Superseded,
@@ -43,7 +41,6 @@ impl ProposalKind {
         Self::Handoffs,
         Self::Stale,
         Self::Unclear,
-        Self::Cluster,
         Self::MissingLink,
         Self::DeadLink,
     ];
@@ -58,7 +55,6 @@ impl ProposalKind {
             Self::Handoffs => "handoffs",
             Self::Stale => "stale",
             Self::Unclear => "unclear",
-            Self::Cluster => "cluster",
             Self::MissingLink => "missing-link",
             Self::DeadLink => "dead-link",
         }
@@ -279,6 +275,10 @@ impl Draft {
             let mut paths: Vec<&str> = self.sources.iter().map(|source| source.path.as_str()).collect();
             paths.sort_unstable();
             paths.into_iter().for_each(&mut add);
+        }
+        if self.kind == ProposalKind::Unclear {
+            // A memory can lack a type and a title.
+            add(&self.reason);
         }
         if matches!(self.kind, ProposalKind::Change | ProposalKind::DeadLink) {
             let plan = serde_json::to_string(&self.plan)

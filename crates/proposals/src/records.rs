@@ -4,6 +4,7 @@
 use std::io::{self, Write as _};
 
 use sidenote_base::error::{Error, Result};
+use sidenote_base::wording::Wording;
 use sidenote_vault::dir::Dir;
 
 use crate::Proposals;
@@ -97,8 +98,8 @@ impl Proposals<'_> {
 }
 
 fn unknown(id: &str) -> Error {
-    Error::not_found(format!("there is no proposal {id:?}")).with_hints(
-        "`sidenote proposals` lists those that wait",
-        "session with the action proposals lists those that wait",
+    Error::not_found(format!("there is no proposal {id:?}")).with_hint(
+        Wording::new("`sidenote proposals` lists those that wait", "")
+            .with_tool("proposals", "proposals with the action list lists those that wait"),
     )
 }

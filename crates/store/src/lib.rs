@@ -75,10 +75,12 @@ pub use sidenote_open_vault::open::{EarlierSettings, Open};
 pub use sidenote_open_vault::sync::{IndexSync, Status};
 use sidenote_open_vault::{Core, SharedState};
 pub use sidenote_proposals::Proposals;
+pub use sidenote_proposals::consolidate::{ConsolidateReply, ConsolidateRequest};
 pub use sidenote_proposals::decide::{
     AcceptReply, AcceptedProposals, ProposalReply, ProposalsReply, ProposalsRequest, RefusedProposal,
 };
 pub use sidenote_proposals::proposal::{Proposal, ProposalItem, ProposalKind, ProposalState};
+pub use sidenote_proposals::review::{FadingMemory, ReviewReply, UsedMemory, WrittenBy};
 pub use sidenote_query::Searches;
 pub use sidenote_query::eval::{EvalReply, EvalRequest, ModeScores, Paired, ShareScores, evaluation_sets};
 pub use sidenote_query::memory_ranking::MemoryRanking;
@@ -367,6 +369,27 @@ impl Store {
     /// Returns the session of changes.
     pub fn session(&self) -> Option<&str> {
         self.core.session.as_deref()
+    }
+
+    /// Returns the same store for one call whose changes are planned and kept, and not applied.
+    /// [`Store::propose_planned`] makes proposals of them.
+    #[must_use]
+    pub fn proposing(&self) -> Self {
+        let call = Arc::new(Call { proposes: AtomicBool::new(true), ..Call::default() });
+        Self { core: Core { call, ..self.core.clone() } }
+    }
+
+    /// Makes proposals of the changes that a call planned after [`Store::proposing`].
+    ///
+    /// # Errors
+    /// Those of [`Proposals::propose`].
+    pub fn propose_planned(&self, reason: &str) -> Result<Vec<Proposal>> {
+        let planned = self.core.call.take_proposed();
+        // A proposal is made of a dry run, which is kept no second time.
+        let person = self.core.origin.as_ref().and_then(|origin| origin.caller.as_ref()).map(Caller::shown);
+        let author =
+            person.map_or_else(|| self.core.client.clone(), |name| format!("{name} ({})", self.core.client));
+        planned.into_iter().map(|plan| self.proposals().propose(plan, reason, &author)).collect()
     }
 
     /// Returns whether changes belong to a named session.

@@ -122,7 +122,9 @@ fn mcp_tools_of_the_reference_are_those_of_the_server() {
         "# MCP tools\n\n{MADE}\n\n`sidenote mcp --toolset SETS` serves these; several sets are given with commas. \
          [Toolsets](../guides/toolsets.md) tells what each set is for. Every tool that writes also takes `operation_id`, \
          a text of the caller's choice: a call that is repeated with the same one within a day is done once, and gets \
-         the first answer. With `--read-only` only tools that read are offered.\n\n"
+         the first answer. A tool of `notes` or `more` that edits notes takes `propose`, true or the reason: its change \
+         then waits for the user ([Keep the memory healthy](../guides/healthy-memory.md)). With `--read-only` only tools \
+         that read are offered.\n\n"
     );
     let mut number = 0;
     for (set, about) in SETS {

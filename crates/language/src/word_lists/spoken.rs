@@ -43,6 +43,11 @@ impl BitOr for Languages {
 }
 
 impl Languages {
+    /// Returns all languages with word lists, for a text that is too short to tell its own.
+    pub fn all() -> Self {
+        Self((1 << CODES.len()) - 1)
+    }
+
     /// Returns the languages that a text is in. A text in English, or in a language without word lists, has none.
     ///
     /// A language in a script of its own is recognised by one letter. A language in the Latin script is recognised by

@@ -261,13 +261,26 @@ pub(super) struct SessionInput {
 pub(super) struct SessionOutput {
     /// The result of the action.
     result: Value,
+    /// The number of proposals that wait for the user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proposals: Option<usize>,
+}
+
+/// Answers with the result of an action, and the number of proposals that wait.
+fn session_answer(store: &Store, mut text: String, result: Value) -> Result<Answer> {
+    let proposals = Some(store.proposals().waiting_count()?).filter(|count| *count > 0);
+    if let Some(count) = proposals {
+        let what = if count == 1 { "1 proposal waits" } else { &format!("{count} proposals wait") };
+        text.push_str(&format!("\n{what} for the user: sidenote proposals"));
+    }
+    Answer::text(text).with_structured(&SessionOutput { result, proposals })
 }
 
 /// Runs an action that only reads: the last handoff, the context, the audit trail, statistics or the date.
 pub(super) fn read_session(store: &Store, input: ReadSessionInput) -> Result<Answer> {
     let (text, result) =
         run_read_action(store, input.action, input.project.as_deref(), input.note.as_deref())?;
-    Answer::text(text).with_structured(&SessionOutput { result })
+    session_answer(store, text, result)
 }
 
 fn run_read_action(
@@ -346,7 +359,7 @@ pub(super) fn session(store: &Store, input: SessionInput) -> Result<Answer> {
             (format!("{} notes are in {}", backup.notes, backup.path.display()), to_json(&backup)?)
         }
     };
-    Answer::text(text).with_structured(&SessionOutput { result })
+    session_answer(store, text, result)
 }
 
 fn missing_argument(name: &str, example: &str) -> Error {

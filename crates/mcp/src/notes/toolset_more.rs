@@ -16,6 +16,7 @@ use sidenote_store::{
 use crate::notes::TARGET_LENGTH;
 use crate::notes::change::{ChangeOutput, folder_only};
 use crate::notes::find::parse_cursor;
+use crate::notes::proposals::proposals;
 use crate::tool::{Answer, Effect, Tool, text_line, within};
 
 /// The largest number of edits of one call.
@@ -34,6 +35,7 @@ pub(crate) fn tools() -> Vec<Tool> {
         )
         .with_structured_output()
         .with_aliases(&[("path", "note"), ("id", "note"), ("content", "text"), ("new", "text")])
+        .proposable()
         .strict(),
         Tool::new(
             "rename_part",
@@ -44,6 +46,7 @@ pub(crate) fn tools() -> Vec<Tool> {
         )
         .with_structured_output()
         .with_aliases(&[("from", "old"), ("to", "new")])
+        .proposable()
         .strict(),
         Tool::new(
             "merge_notes",
@@ -54,6 +57,7 @@ pub(crate) fn tools() -> Vec<Tool> {
         )
         .with_structured_output()
         .with_aliases(&[("source", "from"), ("to", "into"), ("target", "into")])
+        .proposable()
         .strict(),
         Tool::new(
             "extract_section",
@@ -64,6 +68,7 @@ pub(crate) fn tools() -> Vec<Tool> {
         )
         .with_structured_output()
         .with_aliases(&[("heading", "section")])
+        .proposable()
         .strict(),
         Tool::new(
             "new_from_template",
@@ -73,6 +78,7 @@ pub(crate) fn tools() -> Vec<Tool> {
             create,
         )
         .with_structured_output()
+        .proposable()
         .strict(),
         Tool::new(
             "outline_note",
@@ -109,6 +115,15 @@ pub(crate) fn tools() -> Vec<Tool> {
             "Repair links that are broken because files moved without this server, as by git mv. Without apply, lists what each link meant, with the evidence. A certain meaning is proven, a strong one very likely.",
             r#"{"apply": "certain", "paths": ["Projects"], "dry_run": true}"#,
             repair,
+        )
+        .with_structured_output()
+        .strict(),
+        Tool::new(
+            "proposals",
+            Effect::Destructive,
+            "List or show changes that wait for the user, word one better (edit), or look for duplicates and replaced facts (consolidate). The user accepts.",
+            r#"{"action": "show", "id": "3fa9"}"#,
+            proposals,
         )
         .with_structured_output()
         .strict(),

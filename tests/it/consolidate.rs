@@ -1,0 +1,278 @@
+//! Tests of consolidation: a seeded vault with known duplicates, contradictions and replaced facts among others that look
+//! like them, and cases for each other rule.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use sidenote::memory::statement::{Comparison, Statement};
+use sidenote::store::{
+    ConsolidateRequest, MaintainRequest, ProposalItem, ProposalKind, ProposalsRequest, Store,
+};
+
+use crate::seeded_memories::{Seeded, Sizes, ordered};
+use crate::support::{TestVault, say};
+
+fn pairs_of(store: &Store, items: &[ProposalItem], kind: ProposalKind) -> BTreeSet<(String, String)> {
+    let of_kind = items.iter().filter(|item| item.kind == kind);
+    of_kind
+        .map(|item| {
+            let sources = store.proposals().show(&item.id).unwrap().proposal.sources;
+            ordered(sources[0].path.clone(), sources[1].path.clone())
+        })
+        .collect()
+}
+
+fn texts(root: &Path) -> BTreeMap<String, Vec<u8>> {
+    let notes = fs::read_dir(root.join("Memories")).unwrap();
+    notes
+        .map(|entry| entry.unwrap())
+        .map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap()))
+        .collect()
+}
+
+/// Makes a seeded vault, measures what is found in it, accepts everything, and undoes it.
+fn measure(sizes: Sizes) {
+    let seeded = Seeded::new(sizes);
+    let vault = TestVault::new(&[]);
+    seeded.write(vault.root());
+    let store = vault.store();
+    let facts = texts(vault.root());
+    let request = ConsolidateRequest {
+        kinds: vec![ProposalKind::Duplicate, ProposalKind::Superseded, ProposalKind::Contradiction],
+        ..ConsolidateRequest::default()
+    };
+    let dry =
+        store.proposals().consolidate(&ConsolidateRequest { dry_run: true, ..request.clone() }).unwrap();
+    assert_eq!(store.proposals().waiting_count().unwrap(), 0);
+    let found = store.proposals().consolidate(&request).unwrap();
+    assert_eq!(found.proposals.len(), dry.proposals.len());
+    assert!(found.notices.is_empty(), "{:?}", found.notices);
+    let by_path: BTreeMap<&str, &str> =
+        seeded.notes.iter().map(|(path, text, _)| (path.as_str(), text.as_str())).collect();
+    let mut faults = Vec::new();
+    for (kind, wanted) in &seeded.pairs {
+        let pairs = pairs_of(&store, &found.proposals, *kind);
+        let right = pairs.intersection(wanted).count();
+        let (precision, recall) =
+            (right as f64 / pairs.len().max(1) as f64, right as f64 / wanted.len() as f64);
+        say(&format!(
+            "{}: {} of {} found, {} wrong; precision {precision:.3}, recall {recall:.3}\n",
+            kind.name(),
+            right,
+            wanted.len(),
+            pairs.len() - right
+        ));
+        for (what, pair) in pairs
+            .difference(wanted)
+            .map(|pair| ("wrong", pair))
+            .chain(wanted.difference(&pairs).map(|pair| ("missed", pair)))
+        {
+            say(&format!("  {what}: {} | {}\n", by_path[pair.0.as_str()], by_path[pair.1.as_str()]));
+        }
+        if precision < 0.9 || recall < 0.8 {
+            faults.push(format!("{}: precision {precision:.3}, recall {recall:.3}", kind.name()));
+        }
+    }
+    for _ in 0..10 {
+        let again = store.proposals().consolidate(&request).unwrap();
+        assert_eq!((again.proposals.len(), again.waiting), (0, found.proposals.len()));
+    }
+    let accepted = store.proposals().accept_all(None, false).unwrap();
+    assert!(accepted.refused.is_empty(), "{:?}", accepted.refused);
+    let kept: Vec<String> =
+        texts(vault.root()).values().map(|bytes| plain(&String::from_utf8_lossy(bytes))).collect();
+    for (path, bytes) in &facts {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        for line in text.split("---\n").nth(2).unwrap().lines().filter(|line| !line.trim().is_empty()) {
+            assert!(kept.iter().any(|text| text.contains(&plain(line))), "{path} lost: {line}");
+        }
+    }
+    let applied = accepted.accepted.iter().filter(|accepted| accepted.change.applied).count();
+    store.changes().undo(applied, false).unwrap();
+    assert!(texts(vault.root()) == facts, "an undo is not exact");
+    assert_eq!(faults, Vec::<String>::new());
+}
+
+fn plain(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn seeded_faults_are_found_and_no_fact_is_lost() {
+    measure(Sizes { duplicates: 20, contradictions: 12, supersessions: 12, all: 300 });
+}
+
+#[test]
+#[ignore = "it consolidates 3,000 notes, which takes a minute"]
+fn seeded_faults_of_a_large_vault_are_found_and_no_fact_is_lost() {
+    measure(Sizes { duplicates: 200, contradictions: 100, supersessions: 100, all: 3000 });
+}
+
+#[test]
+fn statements_are_compared_by_their_words() {
+    use Comparison::{Contradicted, Same, Superseded, Unrelated};
+    let cases = [
+        ("Falcon listens on port 8080.", "Falcon listens on port 8080", Same),
+        ("The staging server of Falcon is in Oslo.", "Falcon's staging server is located in Oslo.", Same),
+        ("Falcon listens on port 8080.", "Falcon listens on port 9090.", Contradicted),
+        ("Falcon listens on port 8080.", "Falcon now listens on port 9090.", Superseded),
+        ("Falcon listens on port 8080.", "Heron listens on port 9090.", Unrelated),
+        ("Server A is backed up at 3.", "Server B is backed up at 4.", Unrelated),
+        ("Falcon supports the offline mode.", "Falcon does not support the offline mode.", Contradicted),
+        ("Falcon supports the offline mode.", "Falcon no longer supports the offline mode.", Superseded),
+        ("Anna reports to Bernd in the team.", "Bernd reports to Anna in the team.", Unrelated),
+        ("Das Team Falke trifft sich am Montag.", "Das Team Falke trifft sich jetzt am Freitag.", Superseded),
+        ("Falcon ships on Monday.", "Heron tests on Friday with Anna.", Unrelated),
+    ];
+    for (older, newer, expected) in cases {
+        let (one, other) = (Statement::of(older).unwrap(), Statement::of(newer).unwrap());
+        assert_eq!(one.compare(&other), expected, "{older} | {newer}");
+    }
+    assert!(Statement::of(&"a long text of many words ".repeat(40)).is_none());
+}
+
+fn consolidated(vault: &TestVault, kind: ProposalKind) -> (Store, Vec<ProposalItem>) {
+    let store = vault.store();
+    let request = ConsolidateRequest { kinds: vec![kind], ..ConsolidateRequest::default() };
+    let reply = store.proposals().consolidate(&request).unwrap();
+    assert!(reply.notices.is_empty(), "{:?}", reply.notices);
+    assert_eq!(store.proposals().consolidate(&request).unwrap().proposals, []);
+    (store, reply.proposals)
+}
+
+#[test]
+fn a_merge_keeps_both_texts_and_the_source_in_the_trash() {
+    let vault = TestVault::new(&[
+        (
+            "Memories/A.md",
+            "---\ntags: [sea]\n---\nThe staging server of Falcon is in Oslo.\nAsk Anna for the key.\n",
+        ),
+        (
+            "Memories/B.md",
+            "---\ntags: [port]\n---\nThe staging server of Falcon is in Oslo.\nAsk Anna for the key!\n",
+        ),
+        ("Index.md", "See [[B]].\n"),
+    ]);
+    let (store, found) = consolidated(&vault, ProposalKind::Duplicate);
+    assert_eq!(found.len(), 1);
+    // A link that comes later follows, too.
+    vault.write("Later.md", "Also [[A]] and [[B]].\n");
+    store.proposals().accept(&found[0].id, false).unwrap();
+    let text = vault.read("Memories/B.md");
+    assert!(text.contains("merged_from:\n  - Memories/A.md") && text.contains("sea"), "{text}");
+    assert_eq!(text.matches("Oslo").count(), 1, "{text}");
+    assert!(text.contains("Ask Anna for the key.") && text.contains("Ask Anna for the key!"), "{text}");
+    assert!(vault.root().join(".trash/Memories/A.md").exists());
+    assert_eq!(vault.read("Later.md"), "Also [[B]] and [[B]].\n");
+    store.changes().undo(1, false).unwrap();
+    assert_eq!(vault.read("Later.md"), "Also [[A]] and [[B]].\n");
+    assert!(vault.read("Memories/A.md").ends_with("Ask Anna for the key.\n"));
+}
+
+#[test]
+fn a_replaced_fact_gets_the_note_that_replaces_it() {
+    let vault = TestVault::new(&[
+        ("Old.md", "---\ncreated_at: 2026-01-02\n---\nFalcon listens on port 8080.\n"),
+        ("New.md", "---\ncreated_at: 2026-03-04\n---\nFalcon now listens on port 9090.\n"),
+        ("Other.md", "---\ncreated_at: 2026-03-04\nsupersedes: \"[[Plan]]\"\n---\nWe sail.\n"),
+        ("Plan.md", "---\ncreated_at: 2026-03-01\n---\nWe row in the morning.\n"),
+    ]);
+    let (store, found) = consolidated(&vault, ProposalKind::Superseded);
+    assert_eq!(found.len(), 2, "{found:?}");
+    for item in &found {
+        store.proposals().accept(&item.id, false).unwrap();
+    }
+    let old = vault.read("Old.md");
+    assert!(old.contains("superseded_by: \"[[New]]\"") && old.contains("valid_until: \"2026-03-04"), "{old}");
+    assert!(vault.read("Plan.md").contains("superseded_by: \"[[Other]]\""));
+    let request = ConsolidateRequest::default();
+    assert_eq!(store.proposals().consolidate(&request).unwrap().proposals, []);
+}
+
+#[test]
+fn a_rejected_finding_comes_back_when_its_note_changes() {
+    let vault = TestVault::new(&[
+        ("A.md", "Falcon listens on port 8080.\n"),
+        ("B.md", "Falcon listens on port 9090.\n"),
+    ]);
+    let (store, found) = consolidated(&vault, ProposalKind::Contradiction);
+    store.proposals().reject(&found[0].id).unwrap();
+    assert_eq!(store.proposals().consolidate(&ConsolidateRequest::default()).unwrap().proposals, []);
+    vault.write("B.md", "Falcon listens on port 9091.\n");
+    assert_eq!(store.proposals().consolidate(&ConsolidateRequest::default()).unwrap().proposals.len(), 1);
+}
+
+#[test]
+fn what_three_handoffs_repeat_becomes_a_memory() {
+    let handoff = |project: &str, more: &str| {
+        format!(
+            "---\ntype: handoff\nproject: {project}\n---\n# Handoff\n\n## Next Steps\n- Run the tests with one thread.\n- {more}\n"
+        )
+    };
+    let vault = TestVault::new(&[
+        ("Handoffs/a.md", &handoff("a", "Sew the sail of the boat.")),
+        ("Handoffs/b.md", &handoff("b", "Paint the hull of the boat.")),
+        ("Handoffs/c.md", &handoff("c", "Paint the hull of the boat.")),
+    ]);
+    let (store, found) = consolidated(&vault, ProposalKind::Handoffs);
+    assert_eq!(found.len(), 1, "{found:?}");
+    let made = store.proposals().accept(&found[0].id, false).unwrap().change.made().unwrap();
+    let text = vault.read(&made);
+    assert!(text.contains("Run the tests with one thread.") && text.contains("[[Handoffs/a]]"), "{text}");
+}
+
+#[test]
+fn stale_and_unclear_memories_are_proposed_together() {
+    let vault = TestVault::new(&[
+        (
+            "Memories/Fee.md",
+            "---\ntype: fact\ncreated_at: 2026-11-01\nvalid_until: 2026-11-10\n---\nThe fee is low.\n",
+        ),
+        ("Memories/Rope.md", "---\ntype: fact\ncreated_at: 2025-01-01\n---\nThe rope is blue.\n"),
+        (
+            "Memories/Pinned.md",
+            "---\ntype: fact\ncreated_at: 2025-01-01\npinned: true\n---\nThe mast is tall.\n",
+        ),
+        ("Memories/Untitled 2.md", "---\ncreated_at: 2026-11-01\n---\nWe decided to paint the hull.\n"),
+    ]);
+    let (store, found) = consolidated(&vault, ProposalKind::Stale);
+    assert_eq!(found.len(), 2, "{found:?}");
+    let reply = store.proposals().accept_all(Some(ProposalKind::Stale), false).unwrap();
+    assert!(reply.refused.is_empty(), "{:?}", reply.refused);
+    assert!(vault.read("Memories/Fee.md").contains("tier: archive"));
+    assert!(vault.read("Memories/Rope.md").contains("tier: archive"));
+    assert!(!vault.read("Memories/Pinned.md").contains("tier: archive"));
+    let request = ConsolidateRequest { kinds: vec![ProposalKind::Unclear], ..ConsolidateRequest::default() };
+    let unclear = store.proposals().consolidate(&request).unwrap();
+    assert_eq!((unclear.proposals.len(), unclear.later), (1, 1), "{unclear:?}");
+    store.proposals().accept_all(None, false).unwrap();
+    assert!(vault.read("Memories/Untitled 2.md").contains("type: decision"));
+    let unclear = store.proposals().consolidate(&request).unwrap();
+    assert_eq!(unclear.proposals.len(), 1, "{unclear:?}");
+    store.proposals().accept_all(None, false).unwrap();
+    assert!(vault.read("Memories/We decided to paint the hull.md").contains("type: decision"));
+    drop(store.maintenance().maintain(MaintainRequest::default()));
+}
+
+#[test]
+fn a_memory_gets_the_links_that_it_lacks() {
+    let vault = TestVault::new(&[
+        ("Dragon boat.md", "A boat.\n"),
+        (
+            "Memories/Row.md",
+            "---\ntype: fact\n---\nThe dragon boat is red. The Dragon boat leaks, see `Dragon boat`.\n",
+        ),
+        ("Memories/Linked.md", "---\ntype: fact\n---\nThe Dragon boat is [[Dragon boat|red]].\n"),
+    ]);
+    let (store, found) = consolidated(&vault, ProposalKind::MissingLink);
+    assert_eq!(found.len(), 1, "{found:?}");
+    store.proposals().accept(&found[0].id, false).unwrap();
+    assert!(
+        vault
+            .read("Memories/Row.md")
+            .contains("The [[Dragon boat|dragon boat]] is red. The Dragon boat leaks")
+    );
+    let all = store.proposals().list(ProposalsRequest { all: true, kind: None }).unwrap();
+    assert_eq!(all.proposals.len(), 1);
+}
