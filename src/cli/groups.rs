@@ -10,7 +10,7 @@ const GROUPS: [(&str, &[&str]); 9] = [
     ("Read", &["read", "links", "backlinks", "history"]),
     ("Write", &["new", "edit", "append", "set", "tag", "task", "link", "extract", "merge"]),
     ("Move and undo", &["move", "rename", "delete", "restore", "undo", "redo"]),
-    ("Memory", &["memory", "handoff", "proposals"]),
+    ("Memory", &["memory", "handoff"]),
     ("Git", &["git", "conflicts"]),
     ("Agents and page", &["mcp", "hook", "web"]),
     ("Vault", &["index", "status", "check", "repair", "backup"]),

@@ -108,7 +108,9 @@ struct EditArgs {
 /// The reply of `proposals reject`.
 #[derive(Debug, Serialize)]
 struct RejectReply {
+    /// The proposals that were rejected, or would be.
     rejected: Vec<ProposalItem>,
+    /// Those that were not, each with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     refused: Vec<RefusedProposal>,
 }

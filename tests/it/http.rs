@@ -310,7 +310,7 @@ fn clients_of_the_newest_protocol_need_no_session() {
     assert_eq!(about["contents"][0]["blob"], "bm90IGFuIGltYWdl");
     let templates = ask(&server, "resources/templates/list", "", json!({}));
     assert_eq!(templates["resourceTemplates"][0]["uriTemplate"], "sidenote:///{+path}");
-    assert_eq!(ask(&server, "prompts/list", "", json!({}))["prompts"].as_array().unwrap().len(), 4);
+    assert_eq!(ask(&server, "prompts/list", "", json!({}))["prompts"].as_array().unwrap().len(), 6);
     let prompt = json!({ "name": "link_suggestions", "arguments": { "note": "Plan" } });
     let prompt = ask(&server, "prompts/get", "link_suggestions", prompt);
     assert_eq!(prompt["messages"][1]["content"]["resource"]["uri"], "sidenote:///Plan.md");

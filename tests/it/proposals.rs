@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use sidenote::base::error::ErrorKind;
 use sidenote::markdown::edit::ChangeSet;
 use sidenote::memory::left_out::left_out;
@@ -11,6 +11,7 @@ use sidenote::store::{
     Store,
 };
 
+use crate::mcp_client::Client;
 use crate::support::TestVault;
 
 fn append(store: &Store, note: &str, text: &str) -> ChangeSet {
@@ -173,4 +174,109 @@ fn numbers_dates_and_names_are_listed_once_in_their_order() {
     for (sources, result, missing) in cases {
         assert_eq!(left_out(sources, result), *missing, "{sources:?}");
     }
+}
+
+fn structured(client: &mut Client, tool: &str, arguments: Value) -> Value {
+    let reply = client.call(tool, arguments);
+    assert_ne!(reply["isError"], true, "{tool}: {reply}");
+    reply["structuredContent"].clone()
+}
+
+#[test]
+fn an_agent_proposes_a_change_by_any_tool_that_edits_notes() {
+    let vault = TestVault::new(&[("Boat.md", "We row on Tuesdays.\n"), ("River.md", "It is wide.\n")]);
+    let before = (vault.read("Boat.md"), vault.read("River.md"));
+    let mut client = Client::start(&vault, &["--toolset", "notes,more"]);
+    let calls = [
+        (
+            "edit_note",
+            json!({ "note": "Boat", "action": "append", "text": "We sail.", "propose": "The plan lacks it." }),
+        ),
+        ("write_note", json!({ "title": "Sail", "content": "It is red.", "propose": true })),
+        ("move_note", json!({ "from": "Boat", "to": "Ship", "propose": true })),
+        ("delete_note", json!({ "note": "River", "propose": "true" })),
+        ("link_notes", json!({ "a": "Boat", "b": "River", "propose": true })),
+        ("merge_notes", json!({ "from": "River", "into": "Boat", "propose": true })),
+    ];
+    let mut ids = Vec::new();
+    for (tool, arguments) in calls {
+        let reply = structured(&mut client, tool, arguments.clone());
+        assert_eq!(reply["applied"], false, "{tool}: {reply}");
+        ids.push(reply["proposal"].as_str().unwrap().to_owned());
+        assert_eq!(
+            structured(&mut client, tool, arguments)["proposal"],
+            ids.last().unwrap().as_str(),
+            "{tool}"
+        );
+    }
+    assert_eq!((vault.read("Boat.md"), vault.read("River.md")), before);
+    assert!(!vault.root().join("Sail.md").exists());
+    let date = structured(&mut client, "read_session", json!({ "action": "date" }));
+    assert_eq!(date["proposals"], 6, "{date}");
+    let refused = client.refusal("set_memory", json!({ "note": "Boat", "pinned": true, "propose": true }));
+    assert!(refused.contains("propose"), "{refused}");
+    let listed = structured(&mut client, "proposals", json!({ "action": "list" }));
+    assert_eq!(listed["proposals"][0]["author"], "t 1", "{listed}");
+    assert_eq!(listed["proposals"].as_array().unwrap().len(), 6);
+    let shown = structured(&mut client, "proposals", json!({ "action": "show", "id": ids[0] }));
+    assert_eq!(shown["reason"], "The plan lacks it.");
+    client.finish();
+    let store = vault.store();
+    store.proposals().accept(&ids[0], false).unwrap();
+    assert_eq!(vault.read("Boat.md"), "We row on Tuesdays.\n\nWe sail.\n");
+    store.proposals().accept(&ids[1], false).unwrap();
+    assert!(vault.read("Sail.md").contains("It is red."));
+}
+
+#[test]
+fn an_agent_words_a_merge_and_keeps_every_fact() {
+    let vault = TestVault::new(&[
+        ("Memories/A.md", "The staging server of Falcon is in Oslo.\n"),
+        ("Memories/B.md", "Falcon's staging server is located in Oslo.\n"),
+    ]);
+    let mut client = Client::start(&vault, &["--toolset", "notes,more"]);
+    let found = structured(&mut client, "proposals", json!({ "action": "consolidate", "kind": "duplicate" }));
+    let id = found["proposals"][0]["id"].as_str().unwrap().to_owned();
+    let prompt = client.request("prompts/get", json!({ "name": "consolidate" }));
+    assert!(prompt["messages"][1]["content"]["text"].as_str().unwrap().contains(&id), "{prompt}");
+    let file = structured(&mut client, "proposals", json!({ "action": "show", "id": id }))["plan"]["files"]
+        [0]["to"]["vault"]
+        .clone();
+    let edit = |text: &str, left_out: &[&str]| json!({ "action": "edit", "id": id, "file": file, "text": text, "left_out": left_out });
+    let refused = client.refusal("proposals", edit("The staging server is in Oslo.\n", &[]));
+    assert!(refused.contains("Falcon"), "{refused}");
+    structured(&mut client, "proposals", edit("The staging server is in Oslo.\n", &["falcon"]));
+    let text = client.text("proposals", edit("Oslo has the staging server of Falcon.\n", &[]));
+    assert!(text.contains("+Oslo has the staging server of Falcon."), "{text}");
+    client.finish();
+    let store = vault.store();
+    store.proposals().accept(&id, false).unwrap();
+    assert_eq!(vault.read(file.as_str().unwrap()), "Oslo has the staging server of Falcon.\n");
+}
+
+#[test]
+fn a_week_is_reviewed() {
+    let vault = TestVault::new(&[
+        ("Memories/Old.md", "---\ntype: fact\ncreated_at: 2026-11-10\n---\nThe mast is tall.\n"),
+        ("Memories/Used.md", "---\ntype: fact\ncreated_at: 2026-11-10\n---\nThe rope is blue.\n"),
+    ]);
+    let mut client = Client::start(&vault, &[]);
+    structured(&mut client, "write_note", json!({ "title": "Sail", "content": "It is red." }));
+    client.text("read_note", json!({ "notes": "Memories/Used.md" }));
+    let prompt = client.request("prompts/get", json!({ "name": "review" }));
+    let text = prompt["messages"][1]["content"]["text"].as_str().unwrap();
+    assert!(text.contains("by t 1: 1 new"), "{text}");
+    client.finish();
+    let store = vault.store();
+    proposed(&store, "Old", "It is wet.");
+    drop(store);
+    let output = vault.run(&["memory", "review", "--json"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let reply: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(reply["written"][0]["created"][0], "Sail.md", "{reply}");
+    assert_eq!(reply["recalled"][0]["path"], "Memories/Used.md", "{reply}");
+    assert_eq!(reply["waiting"], 1);
+    let earlier = vault.run(&["memory", "review", "--week", "2026-01-07"]);
+    let text = String::from_utf8(earlier.stdout).unwrap();
+    assert!(text.starts_with("2026-01-05 to 2026-01-12\n") && text.contains("nothing"), "{text}");
 }

@@ -301,7 +301,7 @@ impl Seeded {
         let b = self.add(&second, numbers);
         // The second one is newer.
         let last = self.notes.len() - 1;
-        self.notes[last].2 = 310 + (number % 40) as u64;
+        self.notes[last].2 = 305 + (number % 30) as u64;
         self.pairs.entry(kind).or_default().insert(ordered(a, b));
     }
 

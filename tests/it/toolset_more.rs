@@ -66,6 +66,7 @@ fn the_tools_are_listed_only_on_request() {
         "query_properties",
         "check_vault",
         "repair_links",
+        "proposals",
     ];
     assert_eq!(names(&["--toolset", "more"]), more);
     assert_eq!(

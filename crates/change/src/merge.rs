@@ -20,7 +20,7 @@ use sidenote_vault::obsidian::Settings;
 
 use crate::Planner;
 use crate::follow_headings::{SettledNotes, follow_headings};
-use crate::merge_properties::PropertyMerge;
+use crate::merge_properties::{MERGED_FROM, PropertyMerge};
 use crate::move_files::add_edits;
 use crate::properties::applied;
 
@@ -145,9 +145,6 @@ fn refuse_same_labels(from: &Source, into: &Source) -> Result<()> {
         .with_hint("give one of the references or footnotes another label first")),
     }
 }
-
-/// The property of a note that lists the notes which were merged into it by a consolidation.
-pub const MERGED_FROM: &str = "merged_from";
 
 /// Returns the text of two notes together, each with its edits, and remarks on their properties.
 fn merged(

@@ -11,7 +11,8 @@ use sidenote_markdown::path::{NotePath, key};
 use sidenote_markdown::tag::tag_name;
 use sidenote_markdown::tag_conversion::ORIGINALS;
 
-use crate::merge::MERGED_FROM;
+/// The property of a note that lists the notes which were merged into it by a consolidation.
+pub(crate) const MERGED_FROM: &str = "merged_from";
 
 /// Properties that are lists in every note.
 const LISTS: &[&str] = &["tags", "aliases", "cssclasses", ORIGINALS, MERGED_FROM];

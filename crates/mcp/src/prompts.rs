@@ -205,7 +205,7 @@ fn consolidate(store: &Store, can_edit: bool) -> Result<Vec<PromptMessage>> {
     let waiting = store.proposals().list(request)?.proposals;
     if waiting.is_empty() {
         return Ok(vec![text_message(
-            "No merge waits. Tell me that sidenote memory consolidate looks for notes that say the same.",
+            "No merge waits. The tool proposals with the action consolidate looks for notes that say the same.",
         )]);
     }
     let mut messages = vec![text_message(format!(

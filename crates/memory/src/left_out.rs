@@ -1,5 +1,5 @@
 //! Compares a merged text with the texts that it was made of: every number, date and name of the sources must be in the
-//! result, or it is listed as left out (docs/spec/agents.md, Proposals).
+//! result, or it is listed as left out (docs/spec/agents.md 4).
 
 use std::collections::BTreeSet;
 

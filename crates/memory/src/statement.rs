@@ -1,5 +1,5 @@
 //! Compares two short statements: whether they say the same, whether the newer one replaces the older one, and whether
-//! they contradict each other (docs/spec/agents.md, Proposals). Only words are compared, so that the answer depends on
+//! they contradict each other (docs/spec/agents.md 4). Only words are compared, so that the answer depends on
 //! no model.
 
 use std::collections::{BTreeSet, HashMap, HashSet};

@@ -1,5 +1,5 @@
 //! Consolidation: finds what keeps the memories of a vault from being useful, and makes proposals of it. Each kind has a
-//! rule of its own in a file of this folder (docs/spec/agents.md, Proposals). Nothing but proposals is written.
+//! rule of its own in a file of this folder (docs/spec/agents.md 4). Nothing but proposals is written.
 
 mod duplicates;
 mod facts;
@@ -38,7 +38,7 @@ use crate::proposal::{
 };
 
 /// The author of the proposals that consolidation makes.
-const AUTHOR: &str = "sidenote memory consolidate";
+const AUTHOR: &str = "consolidation";
 
 /// The bytes of a note that are shown as evidence.
 const SHOWN: usize = 600;

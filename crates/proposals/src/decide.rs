@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use sidenote_base::error::{Error, ErrorKind, Result};
+use sidenote_base::wording::Wording;
 use sidenote_change::Changes;
 use sidenote_change::merge::MergeRequest;
 use sidenote_change::operation::{ChangeReply, Operation};
@@ -286,8 +287,11 @@ impl Proposals<'_> {
         }
         let done = proposal.state.name();
         let hint = match proposal.decision.and_then(|decision| decision.operation) {
-            Some(operation) => format!("to take it back: sidenote undo {operation}"),
-            None => "the next consolidation proposes it again if a source changes".to_owned(),
+            Some(operation) => {
+                let agent = format!("the operation {operation} can be undone");
+                Wording::new(format!("to take it back: sidenote undo {operation}"), agent)
+            }
+            None => Wording::from("the next consolidation proposes it again if a source changes"),
         };
         Err(Error::new(ErrorKind::Exists, format!("the proposal {} was {done} already", proposal.id))
             .with_hint(hint))
@@ -402,8 +406,11 @@ fn refuse_undeclared(left_out: &[String], declared: &[String]) -> Result<()> {
 fn stale(proposal: &Proposal, changed: &[String]) -> Error {
     let what = if changed.len() == 1 { "a source" } else { "sources" };
     let hint = match proposal.kind {
-        ProposalKind::Change => "ask for the change again, or reject the proposal".to_owned(),
-        _ => "run `sidenote memory consolidate` again, which proposes what holds now".to_owned(),
+        ProposalKind::Change => Wording::from("ask for the change again, or reject the proposal"),
+        _ => Wording::new(
+            "run `sidenote memory consolidate` again, which proposes what holds now",
+            "the next consolidation proposes what holds now",
+        ),
     };
     Error::new(
         ErrorKind::Conflict,

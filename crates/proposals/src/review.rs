@@ -97,7 +97,8 @@ impl Proposals<'_> {
         IndexSync::of(self.core).refresh()?;
         let now = self.core.clock.now();
         let (from, until) = week.map_or_else(
-            || (Timestamp::from_millis(now.millis() - 7 * DAY), now),
+            // What happened just now belongs to the week.
+            || (Timestamp::from_millis(now.millis() - 7 * DAY), Timestamp::from_millis(now.millis() + 1)),
             |day| {
                 let days = i64::from(day.date().weekday().to_monday_zero_offset());
                 let start = Timestamp::start_of(day.date()).unwrap_or(day);
@@ -105,7 +106,8 @@ impl Proposals<'_> {
                 (from, Timestamp::from_millis(from.millis() + 7 * DAY))
             },
         );
-        let (recalled, mut fading) = self.weighed(from, until.min(now))?;
+        let (recalled, mut fading) =
+            self.weighed(from, until.min(Timestamp::from_millis(now.millis() + 1)))?;
         let faded = fading.len();
         fading.truncate(MOST);
         let waiting = self.list(ProposalsRequest::default())?;

@@ -251,6 +251,14 @@ const REPLIES: &[Reply] = &[
         &[],
         "With `--write`; without it the settings themselves are printed.",
     ),
+    Reply("memory consolidate", "ConsolidateReply", &[&["memory", "consolidate", "--dry-run"]], ""),
+    Reply("memory review", "ReviewReply", &[&["memory", "review"]], ""),
+    Reply("proposals", "ProposalsReply", &[&["proposals"]], ""),
+    Reply("proposals list", "ProposalsReply", &[&["proposals", "list"]], ""),
+    Reply("proposals show", "ProposalReply", &[], ""),
+    Reply("proposals accept", "AcceptedProposals", &[&["proposals", "accept", "--all", "--dry-run"]], ""),
+    Reply("proposals reject", "RejectReply", &[], ""),
+    Reply("proposals edit", "ProposalReply", &[], ""),
 ];
 
 /// Commands that print no JSON of their own, and what they do instead.

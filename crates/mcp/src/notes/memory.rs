@@ -271,7 +271,7 @@ fn session_answer(store: &Store, mut text: String, result: Value) -> Result<Answ
     let proposals = Some(store.proposals().waiting_count()?).filter(|count| *count > 0);
     if let Some(count) = proposals {
         let what = if count == 1 { "1 proposal waits" } else { &format!("{count} proposals wait") };
-        text.push_str(&format!("\n{what} for the user: sidenote proposals"));
+        text.push_str(&format!("\n{what} for the user"));
     }
     Answer::text(text).with_structured(&SessionOutput { result, proposals })
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use sidenote_markdown::word_sketch::{WordSketch, similar_pairs};
 use sidenote_memory::duplicate::{digest, same_facts};
+use sidenote_memory::left_out::left_out;
 use sidenote_memory::related_statements::RelatedPair;
 use sidenote_memory::statement::Comparison;
 
@@ -41,9 +42,9 @@ pub(super) fn find(notes: &[Compared], said: &[RelatedPair]) -> Vec<Finding> {
     let mut near: Vec<Twins> = similar_pairs(&sketches)
         .into_iter()
         .map(|((one, other), percent)| Twins { one, other, percent: Some(percent) })
-        .filter(|pair| {
-            let bodies = (notes.get(pair.one), notes.get(pair.other));
-            matches!(bodies, (Some(a), Some(b)) if same_facts(a.source.body(), b.source.body()))
+        .filter(|pair| match (notes.get(pair.one), notes.get(pair.other)) {
+            (Some(one), Some(other)) => is_same(one, other),
+            _ => false,
         })
         .collect();
     near.sort_by_key(|pair| (std::cmp::Reverse(pair.percent), pair.one, pair.other));
@@ -63,6 +64,16 @@ pub(super) fn find(notes: &[Compared], said: &[RelatedPair]) -> Vec<Finding> {
         found.push(finding(from, into, pair.percent));
     }
     found
+}
+
+/// Returns whether two notes whose word sequences are mostly the same say the same. Statements have to have the same words.
+/// Of longer notes, one has to have all numbers and names of the other.
+fn is_same(one: &Compared, other: &Compared) -> bool {
+    if let (Some(first), Some(second)) = (&one.statement, &other.statement) {
+        return first.compare(second) == Comparison::Same;
+    }
+    let (a, b) = (one.source.body(), other.source.body());
+    same_facts(a, b) && (left_out(&[a], b).is_empty() || left_out(&[b], a).is_empty())
 }
 
 /// Counts the links that lead to each name.
