@@ -10,7 +10,7 @@ fn all() -> Vec<Toolset> {
     let others = crate::compat::TOOLSETS;
     #[cfg(not(feature = "compat"))]
     let others = [];
-    [Toolset::NOTES, Toolset::MORE].into_iter().chain(others).collect()
+    [Toolset::NOTES, Toolset::MORE, Toolset::CONNECTOR].into_iter().chain(others).collect()
 }
 
 /// Lists the names of the toolsets.

@@ -7,7 +7,7 @@ use crate::mcp_client::Client;
 use crate::support::TestVault;
 
 /// All toolsets.
-const SETS: [&str; 7] = ["notes", "more", "mem", "longterm", "vector", "tiered", "rulebook"];
+const SETS: [&str; 8] = ["notes", "more", "connector", "mem", "longterm", "vector", "tiered", "rulebook"];
 
 /// Arguments that mean nothing to any tool.
 fn bad_values() -> [Value; 6] {

@@ -1,6 +1,7 @@
 //! Our toolset `notes` (docs/spec/toolsets.md): about a dozen tools with short descriptions. `Store` does the work.
 
 mod change;
+pub(super) mod connector;
 mod find;
 mod graph;
 mod memory;

@@ -12,9 +12,10 @@ use crate::mcp_client::Client;
 use crate::support::{TestVault, repository};
 
 /// What each set is for.
-const SETS: [(&str, &str); 7] = [
+const SETS: [(&str, &str); 8] = [
     ("notes", "sidenote's own tools, served where no other set is asked for."),
     ("more", "sidenote's own tools for longer work: batches, renames across the vault, lists of properties."),
+    ("connector", "The two tools that ChatGPT's connectors and deep research ask for."),
     ("mem", "The tools of a memory kept as Markdown notes."),
     ("longterm", "The tools of a memory with importance and decay."),
     ("vector", "The tools of a memory with intents, votes and handoffs."),

@@ -504,7 +504,7 @@ pub(super) fn read(store: &Store, input: ReadInput) -> Result<Answer> {
 }
 
 /// Splits a name such as `Plan.md:3-9`, as searches and links show places, into the note and its lines.
-fn place_of(name: &str) -> Option<(&str, (usize, usize))> {
+pub(super) fn place_of(name: &str) -> Option<(&str, (usize, usize))> {
     let (note, range) = name.trim().rsplit_once(':')?;
     let (first, last) = range.split_once('-').unwrap_or((range, range));
     let line = |text: &str| text.parse().ok().filter(|line| (1..=MAX_POSITION).contains(line));
@@ -627,18 +627,18 @@ fn take_fitting_texts(texts: impl Iterator<Item = String>, mut left: usize) -> V
 }
 
 /// A text, cut to the room that a reply has for it.
-struct TruncatedText {
-    text: String,
+pub(super) struct TruncatedText {
+    pub(super) text: String,
     /// The line to continue from, if the text was cut.
-    next_line: Option<usize>,
+    pub(super) next_line: Option<usize>,
     /// The column to continue from, if the line itself was cut.
-    next_column: Option<usize>,
+    pub(super) next_column: Option<usize>,
 }
 
 impl TruncatedText {
     /// Cuts a text to about `max` characters of JSON: at the end of a line, or within the first line if that alone is too
     /// long. The first line begins at `column`.
-    fn new(text: String, max: usize, first_line: usize, column: usize) -> Self {
+    pub(super) fn new(text: String, max: usize, first_line: usize, column: usize) -> Self {
         let text = match text.char_indices().nth(column - 1).filter(|_| column > 1) {
             Some((start, _)) => text.get(start..).unwrap_or("").to_owned(),
             None => text,
