@@ -13,12 +13,13 @@
 //!   the services that are made of it
 //! - [`store`]: the API of the program, which gives out the services
 //! - `share`: vaults that several servers share, with the feature `team`
-//! - `sidenote_http`: what the HTTP servers share
+//! - `sidenote_http`: what the HTTP servers share; [`authorization`]: the authorization server for one or a few people
 //! - [`mcp`]: the MCP server
 //! - `compat`: the toolsets of other memory servers, with the feature of that name
 //! - `web`: the web page, with the feature of that name
 //! - [`cli`]: the command line, in this crate
 
+pub use sidenote_authorization as authorization;
 pub use sidenote_base as base;
 pub use sidenote_bm25 as bm25;
 pub use sidenote_catalog as catalog;

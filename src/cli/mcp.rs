@@ -10,9 +10,10 @@ use sidenote_vault::fence::PathRules;
 use sidenote_vault::location::LocationReason;
 
 use super::args::path_from_home;
-use super::clients::{self, Client};
-use super::{CommandContext, toolsets};
-use crate::mcp::{Http, Toolset};
+use super::clients;
+use super::web_clients::{ConfigClient, WebClient};
+use super::{CommandContext, login, toolsets};
+use crate::mcp::{AuthorizationOptions, Http, Toolset};
 use crate::store::Event;
 use crate::store::agents::Agents;
 
@@ -35,6 +36,7 @@ const EXAMPLES: &str = "Examples:
   sidenote --vault ~/notes mcp --toolset notes,longterm --read-only
   sidenote --vault ~/notes mcp --http 127.0.0.1:3000
   sidenote --vault anna=/srv/anna --vault family=/srv/family mcp
+  sidenote --vault ~/notes mcp --http --login --public-url https://notes.example
   sidenote mcp --notestore_path ~/memories
   sidenote --vault ~/notes mcp config claude-desktop --write";
 
@@ -43,14 +45,14 @@ const MAX_NAME: usize = 64;
 
 #[derive(Debug, Subcommand)]
 enum McpAction {
-    /// Print the settings with which a client starts this server, or write them.
+    /// Print the settings with which a client starts this server, or write them; or print how a client on the web reaches it.
     Config(ConfigArgs),
 }
 
 #[derive(Debug, Args)]
 struct ConfigArgs {
     /// The client.
-    client: Client,
+    client: ConfigClient,
     /// Merge the settings into the settings file of the client. The previous file is kept as FILE.bak. With a GLOB, let the
     /// agents change only files that match, as `sidenote mcp` does; may be repeated.
     #[arg(long, value_name = "GLOB", num_args = 0..=1, default_missing_value = "", action = clap::ArgAction::Append)]
@@ -83,8 +85,8 @@ impl ConfigArgs {
 
 #[derive(Debug, Args)]
 struct ServeArgs {
-    /// The toolsets to serve, separated by commas: notes (standard tools), more (for longer work), or those of other
-    /// servers: mem, longterm, vector, tiered, rulebook.
+    /// The toolsets to serve, separated by commas: notes (standard tools), more (for longer work), connector
+    /// (search and fetch, for ChatGPT), or those of other servers: mem, longterm, vector, tiered, rulebook.
     #[arg(long, value_name = "SETS")]
     toolset: Option<String>,
     /// Offer no tool that writes, and write no file, not even the journal.
@@ -109,6 +111,14 @@ struct ServeArgs {
     /// --token-file.
     #[arg(long, value_name = "NAME", requires = "token_file")]
     allow_host: Vec<String>,
+    /// Let clients log in: the server has an OAuth authorization server of its own, at whose page you give a client access with your
+    /// passphrase (`sidenote login passphrase`). For ChatGPT, Claude and others that reach the server from elsewhere.
+    #[arg(long, requires = "http")]
+    login: bool,
+    /// The address by which clients reach the server through a tunnel or proxy, such as https://notes.example. Default: the
+    /// address of --http, for clients of this machine.
+    #[arg(long, value_name = "URL", requires = "login")]
+    public_url: Option<String>,
     /// The folder of memories: like --vault, with the toolset mem and the layout memories. Default: ./memories.
     #[arg(long = "notestore_path", alias = "notestore-path", value_name = "FOLDER", num_args = 0..=1, default_missing_value = "./memories", value_parser = path_from_home())]
     notestore_path: Option<PathBuf>,
@@ -176,6 +186,7 @@ fn serve(context: &mut CommandContext, args: &McpArgs, named: Vec<NamedVault>) -
         return Err(Error::invalid("several vaults cannot share the folder of an index")
             .with_hint("leave out --index; the index of each is in its own .sidenote/index"));
     }
+    let authorization = authorization(context, args)?;
     let mut vaults = Vec::new();
     for NamedVault { name, folder } in named {
         context.open.vault = Some(folder);
@@ -193,6 +204,7 @@ fn serve(context: &mut CommandContext, args: &McpArgs, named: Vec<NamedVault>) -
     }
     let http = Http {
         login: None,
+        authorization,
         address,
         token_file: args.token_file.clone(),
         origins: args.allow_origin.clone(),
@@ -208,6 +220,15 @@ fn serve(context: &mut CommandContext, args: &McpArgs, named: Vec<NamedVault>) -
 /// Opens the vault, and reads what agents may do in it.
 fn agents(context: &CommandContext, fence: &FenceArgs) -> Result<Agents> {
     Agents::new(context.store()?, context.open.clone(), fence.rule())
+}
+
+/// Returns the settings of the authorization server, if clients log in.
+fn authorization(context: &CommandContext, args: &ServeArgs) -> Result<Option<AuthorizationOptions>> {
+    if !args.login {
+        return Ok(None);
+    }
+    let folder = login::require_passphrase(context)?.folder();
+    Ok(Some(AuthorizationOptions { public_url: args.public_url.clone(), folder, clock: context.open.clock }))
 }
 
 /// A vault that is served under a name.
@@ -341,6 +362,10 @@ pub(super) fn absolute_vault(context: &CommandContext) -> Result<PathBuf> {
 /// Prints or writes the settings of a client.
 fn configure(context: &CommandContext, args: &ConfigArgs, named: &[NamedVault]) -> Result<()> {
     args.serve.sets()?;
+    let client = match args.client {
+        ConfigClient::Program(client) => client,
+        ConfigClient::Web(client) => return print_steps(context, args, client),
+    };
     if args.serve.http.is_some() {
         return Err(Error::invalid("a client starts a server over standard input and output")
             .with_hint("leave out --http; for a server over HTTP, enter its URL in the client"));
@@ -391,8 +416,23 @@ fn configure(context: &CommandContext, args: &ConfigArgs, named: &[NamedVault]) 
     let program = std::env::current_exe().map_err(|error| Error::io("find", "this program", error))?;
     let server = clients::ServerCommand { program: program.display().to_string(), arguments: line };
     if !args.writes_file() {
-        return context.out.print(&args.client.snippet(&server)?);
+        return context.out.print(&client.snippet(&server)?);
     }
-    let reply = args.client.write(&server, args.file.as_deref(), args.dry_run)?;
+    let reply = client.write(&server, args.file.as_deref(), args.dry_run)?;
     context.out.reply(&reply, |reply| reply.to_string())
+}
+
+/// Prints the steps by which a person connects a client that reaches the server.
+fn print_steps(context: &CommandContext, args: &ConfigArgs, client: WebClient) -> Result<()> {
+    if args.writes_file() {
+        return Err(
+            Error::invalid("this client has no settings file").with_hint("follow the steps without --write")
+        );
+    }
+    let vault = match &context.open.vault {
+        Some(vault) => format!(" --vault {}", vault.display()),
+        None => String::new(),
+    };
+    let steps = client.steps(args.serve.public_url.as_deref(), &vault);
+    context.out.reply(&steps, |steps| steps.text())
 }

@@ -27,7 +27,6 @@ mod inspect;
 mod interrupt;
 mod links;
 mod list;
-#[cfg(feature = "team")]
 mod login;
 mod man;
 mod mcp;
@@ -59,6 +58,7 @@ mod terminal;
 mod toolsets;
 mod vault_paths;
 mod watch;
+mod web_clients;
 #[cfg(feature = "web")]
 mod web;
 
@@ -227,7 +227,6 @@ enum Command {
     Team(team::TeamArgs),
     #[cfg(feature = "team")]
     Sync(sync::SyncArgs),
-    #[cfg(feature = "team")]
     Login(login::LoginArgs),
     /// Print the contents of the index, one fact a line and sorted, to compare two indexes.
     #[command(hide = true)]
@@ -592,7 +591,6 @@ fn run(cli: Cli, call: CommandCall, out: Output, has_changed: Arc<AtomicBool>) -
         Command::Team(args) => return team::run(&mut context, args),
         #[cfg(feature = "team")]
         Command::Sync(args) => return sync::run(&context, &args),
-        #[cfg(feature = "team")]
         Command::Login(args) => return login::run(&context, &args),
         Command::Dump => status::dump(&context),
     };

@@ -20,7 +20,7 @@ use self::quota::QuotaArgs;
 use self::restore::{CleanArgs, RestoreArgs};
 use self::rights::{AuditArgs, BlockArgs, ForgetArgs, GrantArgs, ListArgs, RevokeArgs, UnblockArgs};
 use crate::cli::args::DryRunArgs;
-use crate::cli::login::{self, LoginArgs};
+use crate::cli::login::{self, TeamLogin};
 use crate::cli::sync::{self, SyncArgs};
 use crate::cli::{CommandContext, Outcome, output, toolsets};
 use crate::mcp::login::{KeyTimes, Login, LoginOptions};
@@ -87,7 +87,7 @@ enum TeamCommand {
     List(ListArgs),
     Audit(AuditArgs),
     Sync(SyncArgs),
-    Login(LoginArgs),
+    Login(TeamLogin),
 }
 
 /// Create the roles and tables in the database, or bring them to the version of this program.
@@ -208,7 +208,7 @@ pub(super) fn run(context: &mut CommandContext, args: TeamArgs) -> Result<Outcom
         TeamCommand::List(args) => rights::list(context, &args)?,
         TeamCommand::Audit(args) => rights::show_audit(context, &args)?,
         TeamCommand::Sync(args) => return sync::run(context, &args),
-        TeamCommand::Login(args) => return login::run(context, &args),
+        TeamCommand::Login(args) => return login::run_team(context, &args),
     }
     Ok(Outcome::Done)
 }
@@ -420,6 +420,7 @@ fn serve(context: &mut CommandContext, args: ServeArgs) -> Result<()> {
     keep_doing("sidenote-follow", &vaults, Duration::ZERO, move |vaults| vaults.host.follow(&mut follower))?;
     keep_doing("sidenote-uses", &vaults, STORE_USES, |vaults| vaults.host.tend())?;
     let http = Http {
+        authorization: None,
         address: args.http,
         token_file: args.token_file,
         origins: Vec::new(),

@@ -49,6 +49,17 @@ pub(super) fn can_ask() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
+/// Asks for a secret on standard error, and does not show what is typed.
+///
+/// # Errors
+/// `Io` if the question cannot be written, or the answer not read.
+pub(super) fn ask_secret(question: &str) -> Result<String> {
+    let failed = |error| Error::io("ask on", "the terminal", error);
+    let terminal = Term::stderr();
+    terminal.write_str(question).map_err(failed)?;
+    terminal.read_secure_line().map_err(failed)
+}
+
 /// Asks a question on standard error. Returns whether the answer is yes.
 ///
 /// # Errors

@@ -8,7 +8,7 @@ pub mod shutdown;
 pub mod token;
 
 use std::io::ErrorKind;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +35,10 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 /// The delay before the next attempt after a connection could not be accepted, for example because too many files are open.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
+
+/// The address of the other end of a connection, which each of its requests has as an extension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PeerAddress(pub IpAddr);
 
 /// Creates the runtime of a server.
 ///
@@ -103,8 +107,8 @@ async fn accept_connections(
     http.timer(TokioTimer::new()).header_read_timeout(BODY_TIMEOUT);
     let open = Arc::new(Connections::default());
     loop {
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match listener.accept().await {
+            Ok((stream, peer)) => (stream, PeerAddress(peer.ip())),
             Err(error) => {
                 tracing::warn!("a connection cannot be accepted: {error}");
                 tokio::time::sleep(ACCEPT_RETRY).await;
@@ -127,7 +131,8 @@ async fn accept_connections(
         }
         let connection = open.add();
         let (router, tracked) = (TowerToHyperService::new(router.clone()), Arc::clone(&connection));
-        let service = service_fn(move |request: Request<Incoming>| {
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(peer);
             let tracked = Arc::clone(&tracked);
             let answer = router.call(tracked.requested(request));
             async move { answer.await.map(|answer| tracked.answered(answer)) }

@@ -4,6 +4,7 @@
 //! and no log line.
 
 mod authorities;
+mod public;
 
 use std::io::{Read, Write};
 use std::sync::{Arc, OnceLock};
@@ -16,6 +17,7 @@ use ureq::http::{HeaderMap, Response};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
 pub use self::authorities::authorities;
+pub use self::public::{fetch_public_document, is_public};
 
 /// The most bytes of a response body: more than 2,048 vectors of 4,096 numbers take.
 const MAX_BODY: u64 = 256 << 20;
@@ -212,8 +214,13 @@ impl Http {
 /// # Errors
 /// `NotFound` if the server has no such document; `Io` if it cannot be fetched, or is longer.
 pub fn fetch_document(url: &str, max: u64, limit: Duration) -> Result<Vec<u8>, Error> {
+    fetch_with(&Http::default().agent, url, max, limit)
+}
+
+/// Fetches a document by an agent.
+fn fetch_with(agent: &Agent, url: &str, max: u64, limit: Duration) -> Result<Vec<u8>, Error> {
     let failed = |why: String| Error::new(ErrorKind::Io, format!("{url} cannot be fetched: {why}"));
-    let request = Http::default().agent.get(url).config().timeout_global(Some(limit));
+    let request = agent.get(url).config().timeout_global(Some(limit));
     let request = request.max_redirects(0).max_redirects_will_error(false).build();
     let response = request.header("Accept", "application/json").call();
     let reply = response.map_err(convert_error).and_then(|response| read(response, max));

@@ -32,8 +32,8 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use http::CallResult;
-pub use http::Http;
 pub use http::named::{VaultSource, VaultState};
+pub use http::{AuthorizationOptions, Http};
 use resources::ChangeBroadcast;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,

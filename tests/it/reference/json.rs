@@ -227,6 +227,10 @@ const REPLIES: &[Reply] = &[
          `--dry-run` a [LoginPlan](#loginplan), with `--list` an array of LoginReply, with `--forget` a \
          [ForgetLoginReply](#forgetloginreply).",
     ),
+    Reply("login passphrase", "PassphraseReply", &[], ""),
+    Reply("login list", "Vec<GrantInfo>", &[&["login", "list"]], ""),
+    Reply("login revoke", "RevokeReply", &[&["login", "revoke", "--all", "--dry-run"]], ""),
+    Reply("login log", "Vec<AuditEntry>", &[&["login", "log"]], ""),
     Reply("team sync", "SyncReply", &[], "As `sync`."),
     Reply("team login", "LoginReply", &[], "As `login`."),
     Reply("config show", "Vec<Setting>", &[&["config", "show"]], ""),
@@ -249,7 +253,8 @@ const REPLIES: &[Reply] = &[
         "mcp config",
         "ConfigWritten",
         &[],
-        "With `--write`; without it the settings themselves are printed.",
+        "With `--write`; without it the settings themselves are printed, for `chatgpt` and `claude-web` an object with \
+         `steps`.",
     ),
     Reply("memory consolidate", "ConsolidateReply", &[&["memory", "consolidate", "--dry-run"]], ""),
     Reply("memory review", "ReviewReply", &[&["memory", "review"]], ""),

@@ -19,6 +19,7 @@ use sidenote_http::token::{read_or_create, refuse_without_token};
 use sidenote_language::graphemes::shortened;
 use sidenote_markdown::control::plain;
 
+use super::authorization::{Authorization, AuthorizationOptions};
 use super::cors::{self, Cors, origin};
 use crate::Server;
 use crate::login::Login;
@@ -49,6 +50,8 @@ pub struct Http {
     pub origins: Vec<String>,
     /// The host names by which a tunnel or proxy forwards requests, such as `notes.example`.
     pub hosts: Vec<String>,
+    /// The authorization server of this program, where it has one. The token of `token_file` counts as well.
+    pub authorization: Option<AuthorizationOptions>,
     /// The check of access tokens, where people log in. The token of `token_file` opens no vault then.
     pub login: Option<Arc<Login>>,
 }
@@ -62,6 +65,8 @@ pub(super) struct Gate {
     token: Option<blake3::Hash>,
     /// Whether people log in, so that no request without a token is authorized.
     has_login: bool,
+    /// The authorization server of this program, if it has one.
+    pub(super) authorization: Option<Arc<Authorization>>,
     cors: Cors,
     pub(super) admission: Admission,
     refused_hosts: Arc<Mutex<RefusedHosts>>,
@@ -97,11 +102,11 @@ impl Gate {
     /// # Errors
     /// `Invalid` if other machines can reach the address or other host names are allowed and there is no token, or if an
     /// origin or host name is invalid; `Io` if the token file cannot be read or created.
-    pub(super) fn of(http: &Http) -> Result<Self> {
+    pub(super) fn of(http: &Http, authorization: Option<Authorization>) -> Result<Self> {
         let token = http.token_file.as_deref().map(|file| read_or_create(file, true)).transpose()?;
         // The hash alone is kept in memory.
         let token = token.map(|token| blake3::hash(token.as_bytes()));
-        let has_login = http.login.is_some();
+        let has_login = http.login.is_some() || authorization.is_some();
         if token.is_none() && !has_login {
             refuse_without_token(http.address)?;
         }
@@ -109,14 +114,22 @@ impl Gate {
             return Err(Error::invalid("other host names are allowed, and there is no token")
                 .with_hints("give --token-file FILE as well", ""));
         }
-        let origins = http.origins.iter().map(|text| origin(text)).collect::<Result<Vec<String>>>()?;
-        let config = transport_config(http, &origins)?;
+        let mut origins = http.origins.iter().map(|text| origin(text)).collect::<Result<Vec<String>>>()?;
+        let cors = Cors::new(origins.clone());
+        let mut hosts = http.hosts.iter().map(|text| parse_host(text)).collect::<Result<Vec<String>>>()?;
+        hosts.extend(http.login.as_ref().and_then(|login| login.host()));
+        if let Some(authorization) = &authorization {
+            // The page of consent sends its form to the server itself.
+            origins.push(origin(authorization.issuer())?);
+            hosts.extend(authorization.host());
+        }
+        let config = transport_config(http, &origins, hosts);
         let stateless = config.clone().with_legacy_session_mode(false).with_json_response(true);
         let no_server = || Err(std::io::Error::other("a probe has no server"));
         let probe = StreamableHttpService::new(no_server, Arc::default(), stateless);
-        let (cors, admission) = (Cors::new(origins), Admission::default());
-        let refused_hosts = Arc::default();
-        Ok(Self { config, probe, token, has_login, cors, admission, refused_hosts })
+        let admission = Admission::default();
+        let (refused_hosts, authorization) = (Arc::default(), authorization.map(Arc::new));
+        Ok(Self { config, probe, token, has_login, authorization, cors, admission, refused_hosts })
     }
 
     /// Answers a request: refuses it, or has it handled.
@@ -208,8 +221,13 @@ impl Gate {
         Some((StatusCode::UNAUTHORIZED, challenge, text).into_response())
     }
 
+    /// Returns whether there is a token of the server.
+    pub(super) fn has_token(&self) -> bool {
+        self.token.is_some()
+    }
+
     /// Returns whether a request has the right token, or no token is required.
-    fn is_authorized(&self, headers: &HeaderMap) -> bool {
+    pub(super) fn is_authorized(&self, headers: &HeaderMap) -> bool {
         let Some(token) = &self.token else { return !self.has_login };
         let credentials = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let credentials = credentials
@@ -220,7 +238,7 @@ impl Gate {
     }
 }
 
-fn transport_config(http: &Http, allowed: &[String]) -> Result<StreamableHttpServerConfig> {
+fn transport_config(http: &Http, allowed: &[String], others: Vec<String>) -> StreamableHttpServerConfig {
     let mut origins = LOOPBACK_ORIGINS.map(str::to_owned).to_vec();
     origins.extend_from_slice(allowed);
     let config = StreamableHttpServerConfig::default()
@@ -230,14 +248,11 @@ fn transport_config(http: &Http, allowed: &[String]) -> Result<StreamableHttpSer
     let ip = http.address.ip();
     if !ip.is_loopback() && http.hosts.is_empty() {
         // The names of this machine in the network are unknown; the token protects the server.
-        return Ok(config.disable_allowed_hosts());
+        return config.disable_allowed_hosts();
     }
     let mut hosts = vec!["localhost".to_owned(), ip.to_string(), "127.0.0.1".to_owned(), "::1".to_owned()];
-    for text in &http.hosts {
-        hosts.push(parse_host(text)?);
-    }
-    hosts.extend(http.login.as_ref().and_then(|login| login.host()));
-    Ok(config.with_allowed_hosts(hosts))
+    hosts.extend(others);
+    config.with_allowed_hosts(hosts)
 }
 
 /// Parses a host name. With a port, only that port is allowed.

@@ -37,6 +37,12 @@ pub(crate) struct Member {
 }
 
 impl Member {
+    /// Makes the holder of a token of the program's own authorization server a member. What the token does not allow is not
+    /// offered either: the person decided it at the page of consent.
+    pub(super) fn of_holder(caller: Caller, right: Role, metadata: String) -> Self {
+        Self { caller, role: right, allowed: right, records_reads: false, metadata: metadata.into() }
+    }
+
     /// Returns what the person may do with this token.
     pub(crate) fn right(&self) -> Role {
         self.role.min(self.allowed)
@@ -196,7 +202,7 @@ impl Access {
 }
 
 /// Returns the token of a request that has exactly one.
-fn bearer_token(headers: &HeaderMap) -> Option<&str> {
+pub(super) fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     let (Some(credentials), None) = (given.next(), given.next()) else { return None };
     let (scheme, token) = credentials.to_str().ok()?.split_once(' ')?;

@@ -1,0 +1,179 @@
+//! What the person at the computer with the notes does: sets the passphrase, lists the grants and takes them back.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use sidenote_base::clock::Timestamp;
+use sidenote_base::error::{Error, Result};
+
+use crate::audit::{self, AuditEntry, AuditLog};
+use crate::passphrase::PassphraseHash;
+use crate::state::{Grant, StateFile};
+
+/// The name of the folder below that of the user's data.
+const FOLDER: &str = "authorization";
+
+/// A grant, as it is listed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GrantInfo {
+    /// Its id.
+    pub id: String,
+    /// The name that the client gives itself.
+    pub client: String,
+    /// The id of the client.
+    pub client_id: String,
+    /// Where the client was led back to.
+    pub redirect: String,
+    /// What the client may do.
+    pub scopes: Vec<&'static str>,
+    /// The endpoint.
+    pub resource: String,
+    /// When it was granted.
+    pub granted: Timestamp,
+    /// When tokens were issued last.
+    pub renewed: Timestamp,
+    /// When it ends unless the client renews it.
+    pub expires: Timestamp,
+}
+
+/// What was revoked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RevokeReply {
+    /// Whether it was done, and not only shown.
+    pub applied: bool,
+    /// The grants.
+    pub revoked: Vec<GrantInfo>,
+}
+
+/// The grants of the user of this process.
+#[derive(Debug)]
+pub struct Logins {
+    state: StateFile,
+    audit: AuditLog,
+}
+
+impl GrantInfo {
+    fn of(grant: &Grant) -> Self {
+        Self {
+            id: grant.id.clone(),
+            client: grant.client_name.clone(),
+            client_id: grant.client_id.clone(),
+            redirect: grant.redirect.clone(),
+            scopes: grant.scopes.names().to_vec(),
+            resource: grant.resource.clone(),
+            granted: grant.granted,
+            renewed: grant.renewed,
+            expires: grant.expires,
+        }
+    }
+}
+
+/// Makes the line of the audit log about a grant.
+pub(crate) fn entry(now: Timestamp, event: &str, grant: &Grant) -> AuditEntry {
+    AuditEntry {
+        client_id: Some(grant.client_id.clone()),
+        client: Some(grant.client_name.clone()),
+        grant: Some(grant.id.clone()),
+        scope: Some(grant.scopes.text().to_owned()),
+        resource: Some(grant.resource.clone()),
+        ..AuditEntry::new(now, event)
+    }
+}
+
+impl Logins {
+    /// Names the logins below the user's data folder.
+    pub fn new(data: PathBuf) -> Self {
+        let folder = data.join(FOLDER);
+        Self { state: StateFile::new(folder.clone()), audit: AuditLog::new(folder) }
+    }
+
+    /// Returns the folder, for [`Options::folder`](crate::Options::folder).
+    pub fn folder(&self) -> PathBuf {
+        self.state.folder().to_owned()
+    }
+
+    /// Returns whether there is a passphrase.
+    ///
+    /// # Errors
+    /// An error if the state cannot be read.
+    pub fn has_passphrase(&self) -> Result<bool> {
+        Ok(self.state.read()?.passphrase.is_some())
+    }
+
+    /// Sets the passphrase. Grants stay. Returns whether there was one before.
+    ///
+    /// # Errors
+    /// `Invalid` if it is too short or too long; an error if the state cannot be written.
+    pub fn set_passphrase(&self, passphrase: &str, now: Timestamp) -> Result<bool> {
+        let hash = PassphraseHash::of(passphrase)?;
+        let before = self.state.change(now, |state| state.passphrase.replace(hash))?;
+        self.audit.add(&AuditEntry::new(now, "passphrase-set"));
+        Ok(before.is_some())
+    }
+
+    /// Checks a passphrase as [`Logins::set_passphrase`] does, and sets nothing.
+    ///
+    /// # Errors
+    /// Those of [`Logins::set_passphrase`].
+    pub fn check_passphrase(&self, passphrase: &str) -> Result<bool> {
+        PassphraseHash::of(passphrase)?;
+        self.has_passphrase()
+    }
+
+    /// Lists the grants that count, the newest last.
+    ///
+    /// # Errors
+    /// An error if the state cannot be read.
+    pub fn list(&self, now: Timestamp) -> Result<Vec<GrantInfo>> {
+        let state = self.state.read()?;
+        Ok(state.grants.iter().filter(|grant| grant.expires > now).map(GrantInfo::of).collect())
+    }
+
+    /// Reads the newest lines of the audit log, the oldest first.
+    ///
+    /// # Errors
+    /// `Io` if it cannot be read.
+    pub fn audit(&self, limit: usize) -> Result<Vec<AuditEntry>> {
+        audit::read(self.state.folder(), limit)
+    }
+
+    /// Revokes the grant with an id or the beginning of one, or all grants.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such grant; `Invalid` if several begin so; an error if the state cannot be written.
+    pub fn revoke(&self, id: Option<&str>, now: Timestamp, dry_run: bool) -> Result<RevokeReply> {
+        let found = self.list(now)?;
+        let meant: Vec<GrantInfo> =
+            found.into_iter().filter(|grant| id.is_none_or(|id| grant.id.starts_with(id))).collect();
+        if let Some(id) = id {
+            let hint = "`sidenote login list` shows the ids";
+            match meant.as_slice() {
+                [] => return Err(Error::not_found(format!("there is no grant {id:?}")).with_hints(hint, "")),
+                [_] => {}
+                _ => {
+                    return Err(
+                        Error::invalid(format!("several grants begin with {id:?}")).with_hints(hint, "")
+                    );
+                }
+            }
+        }
+        if dry_run || meant.is_empty() {
+            return Ok(RevokeReply { applied: false, revoked: meant });
+        }
+        let entries = self.state.change(now, |state| {
+            let is_meant = |grant: &Grant| meant.iter().any(|meant| meant.id == grant.id);
+            let ended: Vec<AuditEntry> = state
+                .grants
+                .iter()
+                .filter(|grant| is_meant(grant))
+                .map(|grant| entry(now, "revoked", grant))
+                .collect();
+            state.grants.retain(|grant| !is_meant(grant));
+            ended
+        })?;
+        for entry in &entries {
+            self.audit.add(entry);
+        }
+        Ok(RevokeReply { applied: true, revoked: meant })
+    }
+}

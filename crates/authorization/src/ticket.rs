@@ -1,0 +1,76 @@
+//! Tickets: authorization requests that were checked, which the page of consent sends back. The server signs them with a key
+//! of its process, and stores none, so that requests of strangers take no memory.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Serialize};
+use sidenote_base::clock::Timestamp;
+use sidenote_base::error::{Error, Result};
+
+use crate::scope::Scopes;
+use crate::token::{TokenHash, is_same, random_bytes};
+
+/// The time in milliseconds that the person has to decide.
+const LIFETIME: i64 = 10 * 60_000;
+
+/// An authorization request that was checked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Ticket {
+    pub(crate) client_id: String,
+    pub(crate) client_name: String,
+    pub(crate) redirect_uri: String,
+    pub(crate) state: Option<String>,
+    pub(crate) challenge: String,
+    pub(crate) scopes: Scopes,
+    pub(crate) resource: String,
+    /// The cookie of the browser for which it was made, so that no other page can send it.
+    pub(crate) browser: TokenHash,
+    pub(crate) expires: Timestamp,
+}
+
+/// Returns when a ticket that is made now expires.
+pub(crate) fn expiry(now: Timestamp) -> Timestamp {
+    Timestamp::from_millis(now.millis() + LIFETIME)
+}
+
+/// The key with which this process signs tickets.
+pub(crate) struct TicketKey([u8; 32]);
+
+impl std::fmt::Debug for TicketKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("TicketKey")
+    }
+}
+
+impl TicketKey {
+    /// Makes a key.
+    ///
+    /// # Errors
+    /// `Internal` if the system has no random numbers.
+    pub(crate) fn new() -> Result<Self> {
+        Ok(Self(random_bytes()?))
+    }
+
+    /// Signs a ticket.
+    ///
+    /// # Errors
+    /// `Internal` if it cannot be written as JSON.
+    pub(crate) fn seal(&self, ticket: &Ticket) -> Result<String> {
+        let json = serde_json::to_vec(ticket)
+            .map_err(|error| Error::internal("cannot write a ticket as JSON").with_source(error))?;
+        let text = URL_SAFE_NO_PAD.encode(json);
+        let mac = blake3::keyed_hash(&self.0, text.as_bytes());
+        Ok(format!("{text}.{}", mac.to_hex()))
+    }
+
+    /// Reads a ticket of this process, for the browser with this cookie. Returns `None` for any other, and for one that has
+    /// expired.
+    pub(crate) fn open(&self, sealed: &str, cookie: &str, now: Timestamp) -> Option<Ticket> {
+        let (text, mac) = sealed.split_once('.')?;
+        if !is_same(blake3::keyed_hash(&self.0, text.as_bytes()).to_hex().as_bytes(), mac.as_bytes()) {
+            return None;
+        }
+        let ticket: Ticket = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text).ok()?).ok()?;
+        (ticket.expires > now && ticket.browser == TokenHash::of(cookie)).then_some(ticket)
+    }
+}
