@@ -1,7 +1,8 @@
 //! The authorization server as the program serves it: the whole dance over HTTP, from the first call that is refused to one
 //! that is answered, and the commands that show and revoke access.
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
@@ -133,6 +134,28 @@ fn a_client_finds_out_where_to_log_in_and_calls_tools() {
     }
     let log = server.stop();
     assert!(!log.contains(tokens["access_token"].as_str().unwrap()), "{log}");
+}
+
+#[test]
+fn requests_without_a_length_are_answered() {
+    let vault = vault();
+    let server = serve(&vault, &[]);
+    let send = |head: &str, body: &str| {
+        let mut stream = TcpStream::connect(server.address()).unwrap();
+        let host = server.address();
+        write!(stream, "{head} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{body}").unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        reply.split(' ').nth(1).unwrap().parse::<u16>().unwrap()
+    };
+    assert_eq!(send("GET /.well-known/oauth-authorization-server", "\r\n"), 200);
+    assert_eq!(send("GET /authorize?client_id=x", "\r\n"), 400);
+    let chunked = |body: &str| {
+        let kind = "Content-Type: application/json\r\nTransfer-Encoding: chunked";
+        format!("{kind}\r\n\r\n{:x}\r\n{body}\r\n0\r\n\r\n", body.len())
+    };
+    assert_eq!(send("POST /register", &chunked(&json!({ "redirect_uris": [REDIRECT] }).to_string())), 201);
+    assert_eq!(send("POST /register", &chunked(&"x".repeat((64 << 10) + 1))), 413);
 }
 
 #[test]

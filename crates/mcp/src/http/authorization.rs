@@ -188,7 +188,12 @@ pub(super) async fn answer(
     request: Request,
 ) -> Response {
     let (parts, body) = request.into_parts();
-    let (bytes, _reserved) = match admission.read_up_to(&parts.headers, body, MAX_BODY, "").await {
+    // A browser announces no length where it sends no body. What is sent without one is measured when it is there.
+    let read = match parts.headers.contains_key(header::CONTENT_LENGTH) {
+        true => admission.read_up_to(&parts.headers, body, MAX_BODY, "").await,
+        false => admission.read(&parts.headers, body).await,
+    };
+    let (bytes, _reserved) = match read {
         Ok(read) => read,
         Err(refusal) => return refusal,
     };
