@@ -5,24 +5,35 @@ use console::style;
 use sidenote_base::error::Result;
 
 use super::terminal::wrapped_cell;
-use super::{CommandContext, Outcome, client_check, output};
+use super::{CommandContext, Outcome, client_check, output, reach_check};
 use crate::store::{Diagnosis, Finding, Level};
 
 /// Examine the installation, the vault, its index and the settings of MCP clients.
 ///
 /// Each finding is one line with a level: ok, note, warning or problem. A second line says what to do. Nothing is written
-/// and no network is used; checksums of the whole index are compared. The exit code is 8 if a problem was found.
+/// and no network is used but for --reach; checksums of the whole index are compared. The exit code is 8 if a problem was found.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote doctor
   sidenote --vault ~/notes doctor
+  sidenote doctor --reach https://notes.example/mcp
   sidenote doctor --json")]
-pub(super) struct DoctorArgs {}
+pub(super) struct DoctorArgs {
+    /// Also examine whether clients elsewhere can log in at this address of a server of `sidenote mcp --http --login`, such as
+    /// https://notes.example/mcp. It is asked over the network.
+    #[arg(long, value_name = "URL")]
+    reach: Option<String>,
+}
 
-pub(super) fn run(context: &CommandContext, _args: &DoctorArgs) -> Result<Outcome> {
+pub(super) fn run(context: &CommandContext, args: &DoctorArgs) -> Result<Outcome> {
     let mut diagnosis = Diagnosis::of(&context.open);
     for finding in client_check::findings() {
         diagnosis.add(finding);
+    }
+    if let Some(address) = &args.reach {
+        for finding in reach_check::findings(address)? {
+            diagnosis.add(finding);
+        }
     }
     context.out.reply(&diagnosis, show)?;
     let has_problem = diagnosis.worst() == Level::Problem;

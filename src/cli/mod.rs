@@ -41,6 +41,7 @@ mod progress;
 mod properties;
 mod proposals;
 mod random;
+mod reach_check;
 mod read;
 mod recent;
 mod related;

@@ -159,6 +159,39 @@ fn requests_without_a_length_are_answered() {
 }
 
 #[test]
+fn doctor_says_why_clients_cannot_log_in() {
+    let vault = vault();
+    let open = Server::of(&mut vault.command(&["mcp", "--http", SERVER]));
+    let right = serve(&vault, &[]);
+    let elsewhere = serve(&vault, &["--public-url", PUBLIC]);
+    let closed = "127.0.0.1:1";
+    for (address, says) in [
+        (
+            format!("http://{}/mcp", right.address()),
+            &["has an authorization server", "is an endpoint", "is refused"][..],
+        ),
+        (
+            format!("http://{}", right.address()),
+            &["has an authorization server", "is an endpoint", "is refused"],
+        ),
+        (format!("http://{}/v/x/mcp", right.address()), &["has an", "has no endpoint at", "is refused"]),
+        (format!("http://{}", elsewhere.address()), &["says that its address is https://notes.example"]),
+        (format!("http://{}", open.address()), &["does not exist"]),
+        (format!("http://{closed}"), &["cannot be reached"]),
+    ] {
+        let reply = vault.run(&["doctor", "--reach", &address, "--json"]);
+        let reply: Value = serde_json::from_str(&stdout(&reply)).unwrap();
+        let found =
+            reply["findings"].as_array().unwrap().iter().filter(|finding| finding["check"] == "reach");
+        let found: Vec<&str> = found.map(|finding| finding["state"].as_str().unwrap()).collect();
+        assert_eq!(found.len(), says.len(), "{address}: {found:?}");
+        assert!(found.iter().zip(says).all(|(state, part)| state.contains(part)), "{address}: {found:?}");
+    }
+    let refused = vault.run(&["doctor", "--reach", "http://notes.example"]);
+    assert!(stderr(&refused).contains("https"), "{}", stderr(&refused));
+}
+
+#[test]
 fn a_client_that_may_read_is_offered_no_tool_that_writes() {
     let vault = vault();
     let server = serve(&vault, &["--public-url", PUBLIC]);
