@@ -40,7 +40,7 @@ pub(super) fn findings(address: &str) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     match issuer(&http, &server) {
         Ok(finding) => findings.push(finding),
-        Err(finding) => return Ok(vec![finding]),
+        Err(finding) => return Ok(vec![*finding]),
     }
     findings.push(resource(&http, &server, path));
     findings.push(endpoint(&http, &server, path));
@@ -48,8 +48,8 @@ pub(super) fn findings(address: &str) -> Result<Vec<Finding>> {
 }
 
 /// Fetches a document.
-fn fetch(http: &Http, address: &str) -> std::result::Result<Reply, Finding> {
-    http.exchange(address, None, MAX_DOCUMENT, LIMIT).map_err(|error| unreachable(address, error))
+fn fetch(http: &Http, address: &str) -> std::result::Result<Reply, Box<Finding>> {
+    http.exchange(address, None, MAX_DOCUMENT, LIMIT).map_err(|error| Box::new(unreachable(address, error)))
 }
 
 fn unreachable(address: &str, error: HttpError) -> Finding {
@@ -65,38 +65,39 @@ fn unreachable(address: &str, error: HttpError) -> Finding {
 }
 
 /// Examines the metadata of the authorization server.
-fn issuer(http: &Http, server: &str) -> std::result::Result<Finding, Finding> {
+fn issuer(http: &Http, server: &str) -> std::result::Result<Finding, Box<Finding>> {
     let address = format!("{server}{AUTHORIZATION_METADATA}");
     let reply = fetch(http, &address)?;
     let document: Option<Value> = serde_json::from_slice(&reply.body).ok();
     let named = document.as_ref().and_then(|document| document.get("issuer")?.as_str());
-    match (reply.status, named) {
+    let problem = match (reply.status, named) {
         (200, Some(named)) if named == server => {
-            Ok(Finding::new(CHECK, Level::Ok, format!("{server} has an authorization server")))
+            return Ok(Finding::new(CHECK, Level::Ok, format!("{server} has an authorization server")));
         }
-        (200, Some(named)) => Err(problem(
+        (200, Some(named)) => problem(
             format!("the server at {server} says that its address is {named}, so clients refuse it"),
             format!("start the server with --public-url {server}"),
-        )),
-        (403, _) => Err(problem(
+        ),
+        (403, _) => problem(
             format!("the server refuses requests for {server}"),
             format!(
                 "start the server with --public-url {server}, and let the proxy pass on the Host of requests"
             ),
-        )),
-        (404, _) => Err(problem(
+        ),
+        (404, _) => problem(
             format!("{address} does not exist"),
             "start the server with --login, and let the proxy pass on all paths",
-        )),
-        (502..=504, _) => Err(problem(
+        ),
+        (502..=504, _) => problem(
             format!("the tunnel or proxy at {server} answers {}, and not the server", reply.status),
             "start the server, or correct the port in the settings of the tunnel or proxy",
-        )),
-        (status, _) => Err(problem(
+        ),
+        (status, _) => problem(
             format!("{address} is answered with the status {status}, and not with metadata"),
             "see whether the tunnel or proxy asks for a login of its own, or leads to another server",
-        )),
-    }
+        ),
+    };
+    Err(Box::new(problem))
 }
 
 /// Examines the metadata of the endpoint.
@@ -104,7 +105,7 @@ fn resource(http: &Http, server: &str, path: &str) -> Finding {
     let address = format!("{server}{RESOURCE_METADATA}{path}");
     let reply = match fetch(http, &address) {
         Ok(reply) => reply,
-        Err(finding) => return finding,
+        Err(finding) => return *finding,
     };
     let document: Option<Value> = serde_json::from_slice(&reply.body).ok();
     let named = document.as_ref().and_then(|document| document.get("resource")?.as_str());

@@ -18,4 +18,5 @@ node "$work/$node/lib/node_modules/npm/bin/npm-cli.js" install --silent --no-fun
 
 python/bin/python python.py "$program"
 node typescript.mjs "$program"
+node login.mjs "$program"
 node inspector.mjs "$program"

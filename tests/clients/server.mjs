@@ -11,11 +11,12 @@ const anId = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/;
 export const program = process.argv[2];
 export const table = JSON.parse(readFileSync(join(here, "calls.json"), "utf8"));
 
-/** Lets `use` work with a server of these tools: how to start one, or where one is. */
-export async function served(transport, tools, use) {
+/** Lets `use` work with a server of these tools: how to start one, or where one is. `more` are other
+ * arguments, and `prepare` gets the environment before the server starts. */
+export async function served(transport, tools, use, more = [], prepare = () => {}) {
   const folder = mkdtempSync(join(tmpdir(), "sidenote-"));
   cpSync(join(here, "example-vault"), join(folder, "vault"), { recursive: true });
-  const args = ["--vault", join(folder, "vault"), "mcp", "--toolset", tools];
+  const args = ["--vault", join(folder, "vault"), "mcp", "--toolset", tools, ...more];
   const env = {
     PATH: process.env.PATH,
     HOME: folder,
@@ -23,6 +24,7 @@ export async function served(transport, tools, use) {
     MEMORY_BACKUP_PATH: join(folder, "backups"),
   };
   try {
+    prepare(env);
     if (transport === "stdio") return await use({ command: program, args, env });
     const server = spawn(program, [...args, "--http", "127.0.0.1:0"], { env, stdio: ["ignore", "ignore", "pipe"] });
     const ended = new Promise((resolve) => server.once("exit", resolve));

@@ -80,7 +80,7 @@ pub(super) fn run(context: &CommandContext, action: &LoginAction) -> Result<()> 
                 false => logins.set_passphrase(&passphrase, now)?,
             };
             let reply = PassphraseReply { applied: !args.dry_run.is_set(), replaced };
-            out.reply(&reply, |reply| show_passphrase(reply))
+            out.reply(&reply, show_passphrase)
         }
         LoginAction::List(_) => out.reply(&logins.list(now)?, |grants| show_grants(grants)),
         LoginAction::Revoke(args) => {
