@@ -55,13 +55,14 @@ impl AuthorizationServer {
             "token_endpoint_auth_method": "none",
             "scope": self.most.text(),
         });
-        self.audit.add(&AuditEntry {
+        let entry = AuditEntry {
             address: Some(request.address.to_string()),
             client_id: Some(client.id.clone()),
             client: Some(client.name.clone()),
             ..AuditEntry::new(now, "registered")
-        });
+        };
         self.state.change(now, |state| state.add_client(client))?;
+        self.audit.add(&entry);
         Ok(Reply::json(201, &document))
     }
 }

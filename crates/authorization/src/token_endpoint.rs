@@ -143,8 +143,9 @@ impl AuthorizationServer {
             earlier: Vec::new(),
             expires: Timestamp::from_millis(now.millis() + REFRESH_LIFETIME),
         };
-        self.audit.add(&self.entry("granted", &grant, Some(request.address)));
+        let entry = self.entry("granted", &grant, Some(request.address));
         self.state.change(now, |state| state.grants.push(grant))?;
+        self.audit.add(&entry);
         Ok(tokens.reply(code.scopes))
     }
 
