@@ -223,7 +223,7 @@ enum Command {
     Watch(watch::WatchArgs),
     #[cfg(feature = "web")]
     Web(web::WebArgs),
-    Mcp(mcp::McpArgs),
+    Mcp(Box<mcp::McpArgs>),
     #[cfg(feature = "team")]
     Team(team::TeamArgs),
     #[cfg(feature = "team")]

@@ -93,6 +93,7 @@ impl Bench {
             folder: logins.folder(),
             now: Box::new(move || Timestamp::from_millis(clock.load(Ordering::Relaxed))),
             fetch: Box::new(fetch),
+            rule: Box::new(|_, client| client.contains("fenced").then(|| "reads Public".to_owned())),
         });
         let address = [192, 0, 2, 1].into();
         Self { server: server.unwrap(), logins, now, address, _data: Arc::clone(data) }

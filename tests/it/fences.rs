@@ -311,6 +311,76 @@ fn a_rule_limits_tools_rate_and_size() {
     client.finish();
 }
 
+#[test]
+fn what_a_person_confirms_becomes_a_proposal() {
+    let vault = TestVault::new(&[("A.md", "A\n"), ("B.md", "B\n")]);
+    settings(&vault, "[[agents]]\nname = \"*\"\nconfirm = [\"delete\", \"move\"]\n");
+    let mut client = Client::start(&vault, &[]);
+    let told = client.text("delete_note", json!({ "note": "A" }));
+    assert!(told.contains("not changed: the proposal"), "{told}");
+    assert!(vault.root().join("A.md").exists());
+    client.text("edit_note", json!({ "note": "B", "action": "append", "text": "More." }));
+    assert!(vault.read("B.md").contains("More."));
+    client.finish();
+    let listed: Value = serde_json::from_str(&stdout(&vault.run(&["--json", "proposals"]))).unwrap();
+    let id = listed["proposals"][0]["id"].as_str().unwrap_or_else(|| panic!("{listed}")).to_owned();
+    assert!(vault.run(&["proposals", "accept", &id]).status.success());
+    assert!(!vault.root().join("A.md").exists());
+}
+
+#[test]
+fn what_holds_for_files_holds_for_the_folders_that_move_them() {
+    let vault = TestVault::new(&[
+        ("Work/A/Law.md", "---\nagents: read\n---\nThe law.\n"),
+        ("Work/B/Locked/y.md", "y\n"),
+    ]);
+    let mut client = Client::start(&vault, &["--write", "Work", "--write", "!Work/B/Locked"]);
+    for from in ["Work/A", "Work/B"] {
+        let refused = client.refusal("move_note", json!({ "from": from, "to": "Work/C" }));
+        assert!(
+            refused.contains("agents: read") || refused.contains("does not let this agent write"),
+            "{refused}"
+        );
+    }
+    client.finish();
+}
+
+#[test]
+fn a_rename_of_a_tag_leaves_notes_outside_of_the_fence_alone() {
+    let hidden = "---\ntags: [alpha]\nmood: x\n---\n#alpha\n";
+    let vault = TestVault::new(&[("Private/Diary.md", hidden), ("Open.md", "---\nmood: y\n---\n#alpha\n")]);
+    settings(&vault, "[[agents]]\nname = \"*\"\nread = [\"!Private\"]\nlinks = \"rewrite\"\n");
+    let mut client = Client::start(&vault, &["--toolset", "notes,more"]);
+    for (kind, old, new) in [("tag", "alpha", "beta"), ("property", "mood", "feel")] {
+        client.text("rename_part", json!({ "kind": kind, "old": old, "new": new }));
+    }
+    client.finish();
+    assert_eq!(vault.read("Private/Diary.md"), hidden);
+    assert_eq!(vault.read("Open.md"), "---\nfeel: y\n---\n#beta\n");
+}
+
+#[test]
+fn the_index_of_the_owner_does_not_exist_for_an_agent() {
+    let vault = TestVault::new(&[("Private/Diary.md", "zanzibar\n"), ("Open.md", "x\n")]);
+    let index = vault.root().join("index").display().to_string();
+    let mut client = Client::of(&mut vault.command(&["--index", &index, "mcp", "--read", "!Private"]));
+    let listed = client.request("resources/list", json!({})).to_string();
+    assert!(listed.contains("Open.md") && !listed.contains("index") && !listed.contains("Diary"), "{listed}");
+    client.finish();
+}
+
+#[test]
+fn an_undo_says_nothing_of_files_outside_of_the_fence() {
+    let vault = TestVault::new(&[("Work/Plan.md", "# Plan\n"), ("Private/Diary.md", "[[Plan]]\n")]);
+    assert!(vault.run(&["mv", "Plan", "Work/Scheme.md"]).status.success());
+    let history: Value = serde_json::from_str(&stdout(&vault.run(&["--json", "history"]))).unwrap();
+    let id = history.pointer("/0/id").or_else(|| history.pointer("/events/0/id")).unwrap().clone();
+    let mut client = Client::start(&vault, &["--read", "!Private"]);
+    let refused = client.refusal("session", json!({ "action": "undo", "operation": id }));
+    assert!(!refused.contains("Diary") && refused.contains("may not see"), "{refused}");
+    client.finish();
+}
+
 fn settings(vault: &TestVault, text: &str) {
     let file = vault.root().join(".home/.config/sidenote/config.toml");
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();

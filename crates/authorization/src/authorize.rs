@@ -158,7 +158,8 @@ impl AuthorizationServer {
     fn consent_page(&self, status: u16, ticket: &Ticket, fault: Option<&str>) -> Result<Reply> {
         let vault = self.resources.iter().find(|resource| resource.address == ticket.resource);
         let vault = vault.map_or("", |resource| resource.vault.as_str());
-        Ok(page::consent(status, ticket, &self.key.seal(ticket)?, vault, fault))
+        let rule = (self.rule)(&ticket.resource, &ticket.client_name);
+        Ok(page::consent(status, ticket, &self.key.seal(ticket)?, (vault, rule.as_deref()), fault))
     }
 
     fn cookie<'a>(&self, request: &Request<'a>) -> Option<&'a str> {

@@ -61,6 +61,10 @@ pub struct Resource {
     pub vault: String,
 }
 
+/// Says what an endpoint lets a client do by the rules of its owner: called with the address of the endpoint and the name of the
+/// client. `None` if no rule limits it.
+pub type DescribeRule = Box<dyn Fn(&str, &str) -> Option<String> + Send + Sync>;
+
 /// The settings of the server.
 pub struct Options {
     /// The origin of the server, as clients reach it, such as `https://notes.example`.
@@ -75,6 +79,8 @@ pub struct Options {
     pub now: TimeSource,
     /// How documents of clients are fetched.
     pub fetch: FetchDocument,
+    /// Says on the page of consent what a rule lets a client do.
+    pub rule: DescribeRule,
 }
 
 /// The holder of a token that counts.
@@ -101,6 +107,8 @@ pub struct AuthorizationServer {
     state: StateFile,
     audit: AuditLog,
     key: TicketKey,
+    /// Says what a rule lets a client do.
+    rule: DescribeRule,
     documents: ClientDocuments,
     codes: Mutex<Codes>,
     slowdown: Mutex<Slowdown>,
@@ -125,6 +133,7 @@ impl AuthorizationServer {
             state,
             audit: AuditLog::new(options.folder),
             key: TicketKey::new()?,
+            rule: options.rule,
             documents: ClientDocuments::new(options.fetch),
             codes: Mutex::default(),
             slowdown: Mutex::default(),

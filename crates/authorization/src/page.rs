@@ -69,8 +69,15 @@ pub(crate) fn refusal(status: u16, why: &str) -> Reply {
     page(status, "No access was given - sidenote", &body, "")
 }
 
-/// Asks whether a client may have access. `fault` says what was wrong with the try before.
-pub(crate) fn consent(status: u16, ticket: &Ticket, sealed: &str, vault: &str, fault: Option<&str>) -> Reply {
+/// Asks whether a client may have access. `vault` is the name of the vault, and what a rule lets the client do in it; `fault` says
+/// what was wrong with the try before.
+pub(crate) fn consent(
+    status: u16,
+    ticket: &Ticket,
+    sealed: &str,
+    (vault, rule): (&str, Option<&str>),
+    fault: Option<&str>,
+) -> Reply {
     let mut body = format!("<h1>Give {} access to your notes?</h1>", escaped(&ticket.client_name));
     if let Some(fault) = fault {
         body += &format!("<p class=\"fault\" role=\"alert\">{}</p>", escaped(fault));
@@ -94,6 +101,9 @@ pub(crate) fn consent(status: u16, ticket: &Ticket, sealed: &str, vault: &str, f
     if ticket.scopes == Scopes::Write {
         body +=
             "<li>create, change, move and delete notes (<code>write</code>); each change can be undone</li>";
+    }
+    if let Some(rule) = rule {
+        body += &format!("<li>by your rule, no more than this: {}</li>", escaped(rule));
     }
     body += "</ul><form method=\"post\" action=\"/authorize\" autocomplete=\"off\">";
     body += &format!("<input type=\"hidden\" name=\"ticket\" value=\"{}\">", escaped(sealed));

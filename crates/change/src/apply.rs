@@ -191,6 +191,9 @@ impl Changes<'_> {
         self.check_access(&planned)?;
         refuse_nul(&planned.shown)?;
         self.refuse_unexpected(&planned.shown)?;
+        if self.keep_for_confirmation(&planned.shown)? {
+            return Ok(ChangeReply { notices, ..ChangeReply::of(planned.shown) });
+        }
         self.count_change(&planned.shown)?;
         self.apply_locked(planned, lock, notices)
     }

@@ -4,6 +4,7 @@
 //! its plans are also made with the whole vault in view: links to its files in notes outside of the fence must not break.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 
 use sidenote_base::error::{Error, Result};
 use sidenote_config::{ConfirmedChange, OutsideLinks};
@@ -137,10 +138,23 @@ impl Changes<'_> {
         if let Some(path) = below.iter().flat_map(|(from, to)| [from, to]).find(is_refused) {
             return Err(not_written(access, self.core, path));
         }
-        if let Some(kind) = kinds(&planned.shown).find(|kind| access.rule.confirm.contains(kind)) {
+        Ok(())
+    }
+
+    /// Keeps a plan as a proposal if a person has to confirm it by the rule. Returns whether that is so.
+    ///
+    /// # Errors
+    /// `Invalid` if the call does something else, too, which cannot wait.
+    pub(crate) fn keep_for_confirmation(&self, plan: &ChangeSet) -> Result<bool> {
+        let Some(access) = &self.core.agent else { return Ok(false) };
+        let Some(kind) = kinds(plan).find(|kind| access.rule.confirm.contains(kind)) else {
+            return Ok(false);
+        };
+        if !self.core.call.may_propose.load(Ordering::Relaxed) {
             return Err(refused(access, &format!("a person has to confirm each {} first", named(kind))));
         }
-        Ok(())
+        self.core.call.propose(plan.clone());
+        Ok(true)
     }
 
     /// Lists the files that move with their folders: where each is, and where it will be.

@@ -25,7 +25,7 @@ mod id_scanner;
 pub mod error_text;
 pub mod reply_limit;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -316,6 +316,14 @@ impl Server {
         tools.map(|(name, _)| *name).collect()
     }
 
+    /// Says what a rule lets a client do in each vault. Returns `None` if nothing is limited.
+    fn rule_for(&self, client: &str) -> Option<String> {
+        let servers = self.vaults.servers().chain(if self.vaults.are_several() { None } else { Some(self) });
+        let rules = servers.filter_map(|server| server.shared.agents.as_ref()?.describe(&[client]));
+        let rules: BTreeSet<String> = rules.collect();
+        (!rules.is_empty()).then(|| rules.into_iter().collect::<Vec<_>>().join("; "))
+    }
+
     /// Returns the names by which rules know the agent of this connection.
     fn session_names(&self) -> Vec<String> {
         self.session_store.get().map_or_else(Vec::new, |session| session.names.clone())
@@ -331,10 +339,15 @@ impl Server {
 
     /// Returns the names by which rules know the agent that makes a request.
     fn names(&self, context: &RequestContext<RoleServer>) -> Vec<String> {
-        if let Some(session) = self.session_store.get() {
-            return session.names.clone();
+        // The name to which a login gave access comes before the one that the client gives now.
+        let member = member_of(context).map(|member| member.caller);
+        let mut names: Vec<String> =
+            member.into_iter().flat_map(|who| [who.name, who.client_id]).flatten().collect();
+        match self.session_store.get() {
+            Some(session) => names.extend(session.names.iter().cloned()),
+            None => names.extend(context.meta.client_info().map(|client| client.name)),
         }
-        context.meta.client_info().map(|client| client.name).into_iter().collect()
+        names
     }
 
     /// Records that a call was refused. A failure is logged.

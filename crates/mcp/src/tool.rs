@@ -485,7 +485,7 @@ impl Tool {
         };
         let Some(operation_id) = operation_id else {
             let store = store.for_call(None);
-            let mut answer = self.answer(&store, arguments, served);
+            let mut answer = self.answer_or_propose(&store, arguments, served);
             answer = answer.with_missing_notices(store.calls().take_uncommitted());
             if is_read_only && store.lookup().behind() > 0 && !answer.is_error {
                 answer.parts.push(AnswerPart::Text(stale_notice(&store)));
@@ -503,7 +503,7 @@ impl Tool {
             Ok(Some(answer)) => return answer,
             Err(error) => return (self.format_error)(&error, served),
         }
-        let answer = self.answer(&store, arguments, served);
+        let answer = self.answer_or_propose(&store, arguments, served);
         let answer = answer.with_missing_notices(calls.take_uncommitted());
         if answer.is_error {
             // Another process may have run the operation while this one waited for the write lock.
@@ -532,6 +532,21 @@ impl Tool {
                     answer.with_notices(["nothing was proposed, because nothing would change".to_owned()])
                 }
             },
+        }
+    }
+
+    /// Runs a call. What a person has to confirm by a rule becomes a proposal, where nothing else is done.
+    fn answer_or_propose(&self, store: &Store, arguments: JsonObject, served: &ServedTools) -> Answer {
+        if !self.is_proposable {
+            return self.answer(store, arguments, served);
+        }
+        store.allow_proposals();
+        let answer = self.answer(store, arguments, served);
+        let made = store.propose_planned("a rule asks a person to confirm this change");
+        let proposed = made.and_then(|made| made.first().map(proposed_answer).transpose());
+        match proposed {
+            Ok(proposed) => proposed.unwrap_or(answer),
+            Err(error) => (self.format_error)(&error, served),
         }
     }
 

@@ -43,6 +43,8 @@ pub struct Call {
     pub expected: Mutex<Option<String>>,
     /// Whether the changes of the call are planned and kept for a proposal, and not applied.
     pub proposes: AtomicBool,
+    /// Whether a change that a person has to confirm can become a proposal.
+    pub may_propose: AtomicBool,
     /// The planned changes of a call that proposes.
     pub proposed: Mutex<Vec<ChangeSet>>,
 }
@@ -56,6 +58,11 @@ impl Call {
     /// Returns whether the changes of the call are proposed.
     pub fn is_proposing(&self) -> bool {
         self.proposes.load(Ordering::Relaxed)
+    }
+
+    /// Lets changes that a person has to confirm become proposals.
+    pub fn allow_proposals(&self) {
+        self.may_propose.store(true, Ordering::Relaxed);
     }
 
     /// Keeps a planned change for a proposal.

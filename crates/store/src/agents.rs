@@ -167,6 +167,15 @@ impl Agents {
         fence.is_ok_and(|fence| fence.contains(path)) && !self.plain.withholds(path)
     }
 
+    /// Says what an agent may do by its rule and the flags of the server. Returns `None` if nothing is limited.
+    pub fn describe(&self, names: &[&str]) -> Option<String> {
+        let rules = self.rule_of(names).into_iter().chain([&self.flags]);
+        let limits =
+            rules.filter(|rule| **rule != AgentRule { name: rule.name.clone(), ..AgentRule::default() });
+        let texts: Vec<String> = limits.map(AgentRule::describe).collect();
+        (!texts.is_empty()).then(|| texts.join("; besides, "))
+    }
+
     /// Returns whether the rules may fence an agent whose names are not known.
     pub fn may_fence(&self) -> bool {
         self.rules.iter().any(|rule| rule.read.is_some())

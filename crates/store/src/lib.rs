@@ -379,6 +379,11 @@ impl Store {
         Self { core: Core { call, ..self.core.clone() } }
     }
 
+    /// Lets the changes of this call that a person has to confirm become proposals, which [`Store::propose_planned`] makes.
+    pub fn allow_proposals(&self) {
+        self.core.call.allow_proposals();
+    }
+
     /// Makes proposals of the changes that a call planned after [`Store::proposing`].
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! The authorization server of one or a few people over HTTP: its addresses, and the tokens of requests to vaults. What is
 //! decided is in the crate `authorization`; only its calls are made here, on threads for blocking work.
 
+use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -68,6 +69,7 @@ impl Authorization {
         let issuer = sidenote_authorization::origin(&issuer)?;
         let mut most = Scopes::Read;
         let mut resources = Vec::new();
+        let mut servers = HashMap::new();
         for (path, server) in endpoints {
             let store = &server.shared.store;
             if !store.is_read_only() {
@@ -76,6 +78,7 @@ impl Authorization {
             let folder = store.root().file_name().map(|name| name.to_string_lossy().into_owned());
             let name = path.strip_prefix("/v/").and_then(|rest| rest.strip_suffix("/mcp")).map(str::to_owned);
             let vault = name.or(folder).unwrap_or_default();
+            servers.insert(format!("{issuer}{path}"), server.clone());
             resources.push(Resource { address: format!("{issuer}{path}"), vault });
         }
         let fetch = |url: &str| fetch_public_document(url, MAX_DOCUMENT as u64, DOCUMENT_TIMEOUT);
@@ -87,6 +90,7 @@ impl Authorization {
             folder: options.folder.clone(),
             now: Box::new(move || clock.now()),
             fetch: Box::new(fetch),
+            rule: Box::new(move |resource, client| servers.get(resource)?.rule_for(client)),
         })?;
         Ok(Self(Arc::new(server)))
     }
