@@ -10,7 +10,9 @@ use sidenote_language::terms::{CachedStemmer, Term, TermKind, is_stop_word, term
 use sidenote_language::word_lists::{Languages, List, Reading};
 
 use crate::duplicate::same_facts;
-use crate::update_words::{is_dating, is_light, is_open, update_spans};
+use crate::update_words::{
+    GENITIVES, GERMAN_ARTICLES, NUMBER_WORDS, is_dating, is_light, is_open, update_spans,
+};
 
 /// The longest text, in bytes, that states one fact. A longer one says several things, of which a newer one replaces few.
 pub const LONGEST: usize = 400;
@@ -371,20 +373,8 @@ fn is_identifier(words: &[Word], at: usize) -> bool {
     is_bound && !(has_unit && behind.next().is_none())
 }
 
-/// Words before a noun to which what is said before belongs, without accents.
-const GENITIVES: [&str; 12] =
-    ["of", "von", "des", "de", "du", "del", "della", "di", "do", "da", "van", "dla"];
-
 /// The digits of a year.
 const YEAR_DIGITS: usize = 4;
-
-/// Numbers in words, without accents.
-const NUMBER_WORDS: [&str; 36] = [
-    "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "twenty",
-    "thirty", "hundred", "thousand", "zwei", "drei", "vier", "funf", "sechs", "sieben", "acht", "neun",
-    "zehn", "elf", "zwolf", "deux", "trois", "quatre", "cinq", "huit", "dos", "tres", "cuatro", "cinco",
-    "ocho",
-];
 
 /// Names of times that English has and no word list.
 const ENGLISH_TIMES: [&str; 38] = [
@@ -495,12 +485,6 @@ fn whole_terms(text: &str) -> Vec<Term> {
     };
     all.into_iter().filter(is_kept).collect()
 }
-
-/// Words before a noun that is no name, in a language that writes nouns with capitals.
-const GERMAN_ARTICLES: [&str; 24] = [
-    "der", "die", "das", "den", "dem", "des", "ein", "eine", "einen", "einem", "einer", "eines", "kein",
-    "keine", "im", "am", "zum", "zur", "vom", "beim", "ins", "unser", "unsere", "jede",
-];
 
 /// Returns whether a word is written as a name: with a capital letter within a sentence, and not behind a German article.
 fn is_written_as_name(text: &str, at: usize, raw: &str) -> bool {

@@ -1,5 +1,5 @@
-//! The words by which a statement says that it replaces an older one, in the languages with word lists, and the verbs
-//! that say nothing by themselves.
+//! The words by which a statement says that it replaces an older one, in the languages with word lists, the verbs
+//! that say nothing by themselves, and other words that tell the parts of a statement.
 
 use std::ops::Range;
 
@@ -323,6 +323,24 @@ const OPEN: &[&str] = &[
     "attend", "eat", "drink", "play", "talk", "want", "tri", "try", "support", "speak", "own", "includ",
     "contain", "mag", "mog", "lieb", "besuch", "kenn", "kauf", "les", "spricht", "sprech", "trink", "aim",
     "conn", "achet", "gust", "conoc", "compr",
+];
+
+/// Words before a noun that is no name, in a language that writes nouns with capitals.
+pub(crate) const GERMAN_ARTICLES: [&str; 24] = [
+    "der", "die", "das", "den", "dem", "des", "ein", "eine", "einen", "einem", "einer", "eines", "kein",
+    "keine", "im", "am", "zum", "zur", "vom", "beim", "ins", "unser", "unsere", "jede",
+];
+
+/// Words before a noun to which what is said before belongs, without accents.
+pub(crate) const GENITIVES: [&str; 12] =
+    ["of", "von", "des", "de", "du", "del", "della", "di", "do", "da", "van", "dla"];
+
+/// Numbers in words, without accents.
+pub(crate) const NUMBER_WORDS: [&str; 36] = [
+    "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "twenty",
+    "thirty", "hundred", "thousand", "zwei", "drei", "vier", "funf", "sechs", "sieben", "acht", "neun",
+    "zehn", "elf", "zwolf", "deux", "trois", "quatre", "cinq", "huit", "dos", "tres", "cuatro", "cinco",
+    "ocho",
 ];
 
 /// Returns whether a phrase of an update only says from when it holds.
