@@ -329,6 +329,20 @@ fn what_a_person_confirms_becomes_a_proposal() {
 }
 
 #[test]
+fn a_proposal_about_fenced_notes_does_not_exist_for_an_agent() {
+    let text = "The zanzibar plan begins in March, and the boat waits in the harbour.\n";
+    let vault =
+        TestVault::new(&[("Memories/Plan.md", text), ("Private/Plan.md", text), ("Private/Other.md", text)]);
+    assert!(vault.run(&["memory", "consolidate"]).status.success());
+    let made = stdout(&vault.run(&["--json", "proposals"]));
+    assert!(made.contains("Private/"), "{made}");
+    let mut client = Client::start(&vault, &["--toolset", "notes,more", "--read", "!Private"]);
+    let listed = client.call("proposals", json!({ "action": "list" })).to_string();
+    assert!(!listed.contains("Private/"), "{listed}");
+    client.finish();
+}
+
+#[test]
 fn what_holds_for_files_holds_for_the_folders_that_move_them() {
     let vault = TestVault::new(&[
         ("Work/A/Law.md", "---\nagents: read\n---\nThe law.\n"),

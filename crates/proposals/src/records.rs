@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 
 use sidenote_base::error::{Error, Result};
 use sidenote_base::wording::Wording;
+use sidenote_markdown::edit::{FileChange, FileLocation};
 use sidenote_vault::dir::Dir;
 
 use crate::Proposals;
@@ -48,8 +49,32 @@ impl Proposals<'_> {
                 }
             }
         }
+        self.leave_out_unseen(&mut stored);
         stored.proposals.sort_by(|one, other| (one.created, &one.id).cmp(&(other.created, &other.id)));
         Ok(stored)
+    }
+
+    /// Leaves out what is about files that do not exist for an agent.
+    fn leave_out_unseen(&self, stored: &mut StoredProposals) {
+        let vault = &self.core.vault;
+        if !vault.is_fenced() {
+            return;
+        }
+        let exists = |place: &FileLocation| match place {
+            FileLocation::Vault(path) => !vault.withholds(path),
+            FileLocation::Trash(path) => vault.may_show_trashed(path),
+            FileLocation::Settings(_) => true,
+        };
+        stored.proposals.retain(|proposal| {
+            proposal
+                .sources
+                .iter()
+                .filter_map(|source| FileLocation::parse(&source.path))
+                .all(|place| exists(&place))
+                && proposal.plan.files.iter().flat_map(FileChange::places).all(exists)
+        });
+        // The reason can quote a text.
+        stored.damaged.clear();
     }
 
     /// Finds a proposal by its id, or by the beginning of it.
