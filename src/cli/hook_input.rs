@@ -8,6 +8,8 @@ use serde_json::Value;
 use sidenote_base::error::{Error, Result};
 use sidenote_base::safe_open;
 
+use crate::store::agents::AgentNames;
+
 /// The maximum length of the JSON input, and of a line of a transcript, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
 /// The length of the end of a transcript that is read, in bytes: a conversation of some weeks.
@@ -55,19 +57,18 @@ impl HookInput {
 
     /// Returns the names by which rules can know the agent: those that it gives an MCP server. Agents of one dialect cannot be
     /// told apart.
-    pub(super) fn agent_names(&self) -> &'static [&'static str] {
-        match self.dialect() {
-            Dialect::Cursor => &["cursor", "cursor-vscode"],
-            Dialect::Windsurf => &["windsurf", "windsurf-client"],
+    pub(super) fn agent_names(&self) -> AgentNames {
+        let agents: &[&[&str]] = match self.dialect() {
+            Dialect::Cursor => &[&["cursor", "cursor-vscode"]],
+            Dialect::Windsurf => &[&["windsurf", "windsurf-client"]],
             Dialect::Common => &[
-                "claude-code",
-                "codex",
-                "codex-mcp-client",
-                "gemini-cli",
-                "gemini-cli-mcp-client",
-                "Visual Studio Code",
+                &["claude-code"],
+                &["codex", "codex-mcp-client"],
+                &["gemini-cli", "gemini-cli-mcp-client"],
+                &["Visual Studio Code"],
             ],
-        }
+        };
+        agents.iter().map(|names| names.iter().map(ToString::to_string).collect()).collect()
     }
 
     /// Returns the name of the event, as the agent spells it.

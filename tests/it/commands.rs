@@ -190,9 +190,9 @@ fn an_unknown_setting_is_answered_with_those_that_may_be_meant() {
     let cases = [
         ("serch.limit", "did you mean search.limit"),
         ("search.limt", "did you mean search.limit"),
-        ("limit", "settings begin with backup, "),
+        ("limit", "settings begin with agents, backup, "),
         ("search.colour", "settings of search are search.fusion, search.limit, search.mode"),
-        ("foo.bar", "settings begin with backup, "),
+        ("foo.bar", "settings begin with agents, backup, "),
     ];
     for (key, says) in cases {
         for args in [&["config", "set", key, "1"][..], &["config", "unset", key]] {

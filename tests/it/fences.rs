@@ -62,6 +62,7 @@ fn comparable(vault: &TestVault, answer: &Value) -> String {
     let text = answer.to_string().replace(vault.root().to_str().unwrap(), "").replace("\\n", " ");
     let is_word = |c: char| c.is_ascii_alphanumeric() || "-:.+".contains(c);
     let is_time = |word: &str| {
+        let word = word.trim_matches(':');
         let digits = word.chars().filter(char::is_ascii_digit).count();
         digits >= 12 && word.get(4..5) == Some("-") && word.contains('T') || digits == 13 && word.len() == 13
     };

@@ -512,6 +512,7 @@ export interface Status {
   writer?: boolean;
   read_only?: boolean;
   notices?: string[];
+  agents?: { rule: { name: string } | null; text: string }[];
 }
 
 export interface Setting {

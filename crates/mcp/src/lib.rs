@@ -47,7 +47,7 @@ use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_markdown::control::{plain, plain_lines};
-use sidenote_store::agents::Agents;
+use sidenote_store::agents::{AgentNames, Agents};
 use sidenote_store::{CallOrigin, Event, Follower, Role, Store};
 use tool::{Answer, Effect, Tool};
 use vaults::{Called, NamedVault, Vaults};
@@ -181,7 +181,7 @@ struct ServerState {
 struct SessionStore {
     store: Store,
     /// The names by which rules know the agent: that of the client, and of the session if it has one.
-    names: Vec<String>,
+    names: AgentNames,
     running_calls: Arc<RwLock<()>>,
 }
 
@@ -303,15 +303,18 @@ impl Server {
     }
 
     /// Returns the tools that a caller is offered: those of the person's role, or those of the agent's rule.
-    fn offered(&self, member: Option<&http::Member>, names: &[String]) -> error_text::ServedTools {
+    fn offered(&self, member: Option<&http::Member>, names: &[Vec<String>]) -> error_text::ServedTools {
         let served = match member {
             Some(member) if member.role == Role::Reader => &self.shared.served_to_readers,
             _ => &self.shared.served,
         };
-        let rule = self.shared.agents.as_ref().and_then(|agents| agents.rule_of(&as_texts(names)));
-        let Some(listed) = rule.and_then(|rule| rule.tools.as_ref()) else { return served.clone() };
+        let rules = self.shared.agents.as_ref().map_or_else(Vec::new, |agents| agents.rules_of(names));
+        let lists: Vec<&Vec<String>> = rules.iter().filter_map(|rule| rule.tools.as_ref()).collect();
         let tools = self.shared.tools.iter().filter(|(name, tool)| {
-            served.has(name) && listed.iter().any(|listed| listed == **name || listed == tool.toolset.name())
+            let is_in = |list: &&Vec<String>| {
+                list.iter().any(|listed| listed == **name || listed == tool.toolset.name())
+            };
+            served.has(name) && lists.iter().all(is_in)
         });
         tools.map(|(name, _)| *name).collect()
     }
@@ -319,35 +322,31 @@ impl Server {
     /// Says what a rule lets a client do in each vault. Returns `None` if nothing is limited.
     fn rule_for(&self, client: &str) -> Option<String> {
         let servers = self.vaults.servers().chain(if self.vaults.are_several() { None } else { Some(self) });
-        let rules = servers.filter_map(|server| server.shared.agents.as_ref()?.describe(&[client]));
+        let rules =
+            servers.filter_map(|server| server.shared.agents.as_ref()?.describe(&[vec![client.to_owned()]]));
         let rules: BTreeSet<String> = rules.collect();
         (!rules.is_empty()).then(|| rules.into_iter().collect::<Vec<_>>().join("; "))
     }
 
     /// Returns the names by which rules know the agent of this connection.
-    fn session_names(&self) -> Vec<String> {
+    fn session_names(&self) -> AgentNames {
         self.session_store.get().map_or_else(Vec::new, |session| session.names.clone())
     }
 
     /// Returns what says whether a file exists for the agent of this connection.
     fn shows(&self) -> resources::Shows {
         let (shared, names) = (Arc::clone(&self.shared), self.session_names());
-        Arc::new(move |path| {
-            shared.agents.as_ref().is_none_or(|agents| agents.shows(&as_texts(&names), path))
-        })
+        Arc::new(move |path| shared.agents.as_ref().is_none_or(|agents| agents.shows(&names, path)))
     }
 
     /// Returns the names by which rules know the agent that makes a request.
-    fn names(&self, context: &RequestContext<RoleServer>) -> Vec<String> {
-        // The name to which a login gave access comes before the one that the client gives now.
-        let member = member_of(context).map(|member| member.caller);
-        let mut names: Vec<String> =
-            member.into_iter().flat_map(|who| [who.name, who.client_id]).flatten().collect();
+    fn names(&self, context: &RequestContext<RoleServer>) -> AgentNames {
         match self.session_store.get() {
-            Some(session) => names.extend(session.names.iter().cloned()),
-            None => names.extend(context.meta.client_info().map(|client| client.name)),
+            Some(session) => session.names.clone(),
+            None => {
+                names_of(context, context.meta.client_info().map(|client| client.name).into_iter().collect())
+            }
         }
-        names
     }
 
     /// Records that a call was refused. A failure is logged.
@@ -373,9 +372,9 @@ impl Server {
 
     /// Returns the store with the vault as it exists for an agent, and with what the agent may do. Every request of an agent is
     /// served by it.
-    fn store_of(&self, names: &[String]) -> Result<Store> {
+    fn store_of(&self, names: &[Vec<String>]) -> Result<Store> {
         match &self.shared.agents {
-            Some(agents) => agents.serve(&self.store(), &as_texts(names)),
+            Some(agents) => agents.serve(&self.store(), names),
             None => Ok(self.store()),
         }
     }
@@ -391,7 +390,7 @@ impl Server {
     /// Runs work on the store of the agent with these names in a thread for blocking work.
     async fn run_for<T: Send + 'static>(
         &self,
-        names: Vec<String>,
+        names: AgentNames,
         work: impl FnOnce(&Store) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         self.run_on(move |server| server.store_of(&names), work).await
@@ -475,8 +474,11 @@ impl Server {
     }
 }
 
-fn as_texts(names: &[String]) -> Vec<&str> {
-    names.iter().map(String::as_str).collect()
+/// Returns the names by which rules know the agent of a request: those of its login, and those that it gives itself.
+fn names_of(context: &RequestContext<RoleServer>, given: Vec<String>) -> AgentNames {
+    let member = member_of(context).map(|member| member.caller);
+    let login = member.map(|who| [who.name, who.client_id].into_iter().flatten().collect::<Vec<_>>());
+    login.into_iter().chain([given]).collect()
 }
 
 impl Server {
@@ -493,7 +495,8 @@ impl Server {
                 None => store.in_session(&Event::new("session", store.now()).id),
             };
             let session = store.session().map(str::to_owned).filter(|_| self.shared.store.is_session_named());
-            let names = [Some(client.name.clone()), session].into_iter().flatten().collect();
+            let names =
+                names_of(context, [Some(client.name.clone()), session].into_iter().flatten().collect());
             SessionStore { store, names, running_calls: Arc::clone(&self.shared.running_calls) }
         });
     }

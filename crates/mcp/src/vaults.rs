@@ -69,7 +69,7 @@ impl Vaults {
         self.0.iter().find(|vault| vault.name.eq_ignore_ascii_case(name))
     }
 
-    fn names(&self) -> Vec<&str> {
+    pub(super) fn names(&self) -> Vec<&str> {
         self.0.iter().map(|vault| vault.name.as_str()).collect()
     }
 

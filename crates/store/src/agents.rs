@@ -34,10 +34,14 @@ pub struct Agents {
     rules: Vec<AgentRule>,
     /// The vault without the notes that hide themselves, read with the index of all notes.
     plain: Arc<Vault>,
-    /// How long a hook waits for an update of the index. Its agent is one of those that are named.
+    /// How long a hook waits for an update of the index.
     hook_limit: Option<Duration>,
     state: Mutex<AgentsState>,
 }
+
+/// The names of an agent, in groups: those that lead to one rule, such as the name of a client and of its session. The rules of
+/// all groups hold together, so that a name which the agent gives itself cannot widen what another one allows.
+pub type AgentNames = Vec<Vec<String>>;
 
 /// The places of the rules that hold together for an agent.
 type Places = Vec<usize>;
@@ -91,8 +95,7 @@ impl Agents {
         Ok(Self { owner, open, flags, rules, plain, hook_limit: None, state: Mutex::default() })
     }
 
-    /// Serves hooks, which wait no longer than this for an update of the index. Hooks of several agents cannot be told apart, so
-    /// the rules of all that are named hold together.
+    /// Serves hooks, which wait no longer than this for an update of the index.
     #[must_use]
     pub fn for_hooks(self, wait_limit: Duration) -> Self {
         Self { hook_limit: Some(wait_limit), ..self }
@@ -112,21 +115,21 @@ impl Agents {
         &self.owner
     }
 
-    /// Returns the first rule that names an agent by one of its names.
-    pub fn rule_of(&self, names: &[&str]) -> Option<&AgentRule> {
-        self.place_of(names).and_then(|at| self.rules.get(at))
+    /// Lists the rules that hold for an agent with some names.
+    pub fn rules_of(&self, names: &[Vec<String>]) -> Vec<&AgentRule> {
+        self.places_of(names).into_iter().filter_map(|at| self.rules.get(at)).collect()
     }
 
-    fn place_of(&self, names: &[&str]) -> Option<usize> {
-        self.rules.iter().position(|rule| rule.names_any(names))
-    }
-
-    fn places_of(&self, names: &[&str]) -> Places {
-        let each = names.iter().filter_map(|name| self.place_of(&[name]));
-        match self.hook_limit {
-            Some(_) => each.collect::<BTreeSet<_>>().into_iter().collect(),
-            None => self.place_of(names).into_iter().collect(),
-        }
+    fn places_of(&self, names: &[Vec<String>]) -> Places {
+        let first_for = |names: &Vec<String>| {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            self.rules.iter().position(|rule| rule.names_any(&names))
+        };
+        let is_special = |at: &usize| self.rules.get(*at).is_some_and(|rule| rule.name != "*");
+        // The rule for all others is for an agent that the names before lead to no rule of its own.
+        let first = names.first().map_or_else(|| first_for(&Vec::new()), first_for);
+        let more = names.iter().skip(1).filter_map(first_for).filter(is_special);
+        first.into_iter().chain(more).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// Lists the patterns that hold for agents with some rules, those of the flags included.
@@ -139,7 +142,7 @@ impl Agents {
     ///
     /// # Errors
     /// Those of opening a store; `Io` and `Corrupt` if the index cannot be read.
-    pub fn serve(&self, call: &Store, names: &[&str]) -> Result<Store> {
+    pub fn serve(&self, call: &Store, names: &[Vec<String>]) -> Result<Store> {
         let places = self.places_of(names);
         let patterns = self.patterns(&places, |rule| &rule.read);
         let fenced = match !patterns.is_empty() || self.has_hidden_notes()? {
@@ -160,7 +163,7 @@ impl Agents {
     }
 
     /// Returns whether a file exists for an agent, without looking into an index.
-    pub fn shows(&self, names: &[&str], path: &NotePath) -> bool {
+    pub fn shows(&self, names: &[Vec<String>], path: &NotePath) -> bool {
         let patterns = self.patterns(&self.places_of(names), |rule| &rule.read);
         // The patterns were compiled before.
         let fence = Fence::new(&patterns, self.owner.core.vault.hidden());
@@ -168,8 +171,8 @@ impl Agents {
     }
 
     /// Says what an agent may do by its rule and the flags of the server. Returns `None` if nothing is limited.
-    pub fn describe(&self, names: &[&str]) -> Option<String> {
-        let rules = self.rule_of(names).into_iter().chain([&self.flags]);
+    pub fn describe(&self, names: &[Vec<String>]) -> Option<String> {
+        let rules = self.rules_of(names).into_iter().chain([&self.flags]);
         let limits =
             rules.filter(|rule| **rule != AgentRule { name: rule.name.clone(), ..AgentRule::default() });
         let texts: Vec<String> = limits.map(AgentRule::describe).collect();

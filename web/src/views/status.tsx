@@ -133,6 +133,17 @@ export default function StatusView() {
               </dl>
             </Card>
           </div>
+          {data.agents && data.agents.length > 0 ? (
+            <Card title={words.agents} about={words.agentsAbout}>
+              <dl class="facts">
+                {data.agents.map((agent) => (
+                  <Row key={agent.rule?.name ?? ''} name={agent.rule?.name ?? words.otherAgents}>
+                    {agent.text}
+                  </Row>
+                ))}
+              </dl>
+            </Card>
+          ) : null}
           <Card title={words.settings} about={words.settingsAbout}>
             <Settings />
           </Card>

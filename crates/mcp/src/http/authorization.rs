@@ -73,11 +73,13 @@ impl Authorization {
         for (path, server) in endpoints {
             let store = &server.shared.store;
             if !store.is_read_only() {
+                // A server is read-only for all its vaults.
                 most = Scopes::Write;
             }
             let folder = store.root().file_name().map(|name| name.to_string_lossy().into_owned());
             let name = path.strip_prefix("/v/").and_then(|rest| rest.strip_suffix("/mcp")).map(str::to_owned);
-            let vault = name.or(folder).unwrap_or_default();
+            let all = server.vaults.are_several().then(|| server.vaults.names().join(", "));
+            let vault = all.or(name).or(folder).unwrap_or_default();
             servers.insert(format!("{issuer}{path}"), server.clone());
             resources.push(Resource { address: format!("{issuer}{path}"), vault });
         }
