@@ -20,7 +20,7 @@ use sidenote_vault::obsidian::FolderSetting;
 
 use crate::Planner;
 use crate::edit::open_block;
-use crate::fence::refuse_fenced;
+use crate::fenced_path::refuse_fenced;
 use crate::free_names::FreeNames;
 use crate::merge_properties::{MADE, PropertyMerge, is_blank, value_of};
 use crate::move_files::{CapturedLinks, add_edits, add_new};

@@ -10,12 +10,12 @@ use sidenote_base::error::{Error, Result};
 use sidenote_config::{ConfirmedChange, OutsideLinks};
 use sidenote_markdown::edit::{ChangeSet, Content, FileChange, FileLocation};
 use sidenote_markdown::path::NotePath;
-use sidenote_open_vault::Core;
 use sidenote_open_vault::agent_access::AgentAccess;
 use sidenote_open_vault::catalog_overlay::View;
 use sidenote_vault::fence::NoteAccess;
 
 use crate::Changes;
+use crate::fenced_path::not_written;
 use crate::operation::Operation;
 
 /// A plan as its caller sees it, and what else belongs to it.
@@ -248,24 +248,9 @@ impl Changes<'_> {
     }
 }
 
-/// Refuses a path at which no file can exist for the caller, whether or not one is there.
-pub(crate) fn refuse_fenced(core: &Core, to: &NotePath) -> Result<()> {
-    match &core.agent {
-        Some(access) if !core.vault.may_show(to) => Err(not_written(access, core, to)),
-        _ => Ok(()),
-    }
-}
-
 fn refused(access: &AgentAccess, why: &str) -> Error {
     Error::invalid(format!("{} refuses the change: {why}; nothing was changed", access.name()))
         .with_hint("tell the user, who can make the change or widen the rule: `[[agents]]` in the settings")
-}
-
-/// Names the path only if a file can exist there for the caller: what leads to another one may have been found on the disk.
-fn not_written(access: &AgentAccess, core: &Core, path: &NotePath) -> Error {
-    let place = if core.vault.may_show(path) { path.to_string() } else { "there".to_owned() };
-    Error::invalid(format!("{} does not let this agent write {place}; nothing was changed", access.name()))
-        .with_hint("choose another place, or ask the user to widen the rule: `[[agents]]` in the settings")
 }
 
 /// Lists the kinds of changes of a plan.

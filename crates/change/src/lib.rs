@@ -11,6 +11,7 @@ pub mod edit;
 pub mod editor;
 pub mod extract;
 mod fence;
+mod fenced_path;
 pub mod free_names;
 pub mod follow_headings;
 pub mod history;

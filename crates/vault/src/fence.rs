@@ -15,7 +15,7 @@ use sidenote_markdown::frontmatter;
 use sidenote_markdown::path::{NotePath, key, typed_path};
 
 use crate::Vault;
-use crate::scan::lies_in;
+use crate::below::lies_in;
 
 /// The property by which a note says what agents may do with it.
 const PROPERTY: &str = "agents";

@@ -4,6 +4,7 @@
 //! Only `vault/apply`, `vault/commit`, `vault/recover` and, in a copy, `vault/copy` change notes. All other modules read.
 
 pub mod backup_folder;
+mod below;
 mod manifest;
 pub mod merge_base;
 pub mod obsidian;
@@ -295,7 +296,7 @@ impl Vault {
 
     /// Says whether a path is in the folder of the index, or does not exist for the reader.
     pub fn hides(&self, path: &NotePath) -> bool {
-        scan::lies_in(path.as_str(), &self.hidden) || !self.may_show(path)
+        below::lies_in(path.as_str(), &self.hidden) || !self.may_show(path)
     }
 
     /// Fails if the vault is read-only.

@@ -18,6 +18,7 @@ use sidenote_base::platform::{FileKind, FileMetadata, FolderState, ListedEntry, 
 use sidenote_markdown::path::{MAX_SEGMENTS, NotePath, is_too_deep};
 
 use crate::Vault;
+use crate::below::lies_in;
 use crate::fence::Fence;
 use crate::folder_fingerprint::{FolderFingerprint, KnownFolders};
 use crate::folder_listings::FolderListing;
@@ -345,12 +346,6 @@ fn leaves_vault(root: &Path, link: &Path, follow_outside: bool) -> io::Result<Op
         LinkTarget::Hidden => Some("it leads to a hidden folder of the vault".to_owned()),
         _ => None,
     })
-}
-
-/// Says whether a path is `folder` or is below it. Both are paths from the root; an empty `folder` contains nothing.
-pub(super) fn lies_in(path: &str, folder: &str) -> bool {
-    let rest = path.strip_prefix(folder).filter(|_| !folder.is_empty());
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Says whether a folder is reached through a link back into the vault, which no scan follows.

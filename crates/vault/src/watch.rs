@@ -18,8 +18,9 @@ use sidenote_base::{platform, safe_open};
 use sidenote_markdown::path::NotePath;
 
 use crate::Vault;
+use crate::below::lies_in;
 use crate::flush_request::{FlushRequest, FollowingSign};
-use crate::scan::{FileStat, Scan, ScanOptions, leads_back, lies_in, on_disk, scan};
+use crate::scan::{FileStat, Scan, ScanOptions, leads_back, on_disk, scan};
 
 /// A batch is complete after this long without events; one save causes several.
 const DEBOUNCE: Duration = Duration::from_millis(25);
