@@ -188,6 +188,9 @@ pub(super) fn show_proposal(reply: &ProposalReply) -> String {
     if !proposal.left_out.is_empty() {
         out.push_str(&format!("\nleft out: {}\n", output::plain(&proposal.left_out.join(", "))));
     }
+    for remark in &proposal.plan.remarks {
+        out.push_str(&format!("\n{}\n", output::plain(&remark.to_string())));
+    }
     out.push('\n');
     out + &coloured(&proposal.diff)
 }

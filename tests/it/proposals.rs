@@ -4,11 +4,12 @@ use std::fs;
 
 use serde_json::{Value, json};
 use sidenote::base::error::ErrorKind;
-use sidenote::markdown::edit::ChangeSet;
+use sidenote::markdown::edit::{ChangeSet, Remark};
+use sidenote::markdown::path::NotePath;
 use sidenote::memory::left_out::left_out;
 use sidenote::store::{
-    EditRequest, NewRequest, NoteEdit, Operation, Proposal, ProposalKind, ProposalState, ProposalsRequest,
-    Store,
+    ConsolidateRequest, EditRequest, NewRequest, NoteEdit, Operation, Proposal, ProposalKind, ProposalState,
+    ProposalsRequest, Store,
 };
 
 use crate::mcp_client::Client;
@@ -279,4 +280,43 @@ fn a_week_is_reviewed() {
     let earlier = vault.run(&["memory", "review", "--week", "2026-01-07"]);
     let text = String::from_utf8(earlier.stdout).unwrap();
     assert!(text.starts_with("2026-01-05 to 2026-01-12\n") && text.contains("nothing"), "{text}");
+}
+
+#[test]
+fn a_given_text_does_not_overwrite_a_file_that_changed_since() {
+    let vault = TestVault::new(&[
+        ("Memories/A.md", "The staging server of Falcon is in Oslo.\n"),
+        ("Memories/B.md", "Falcon's staging server is located in Oslo.\n"),
+        ("ref/Linker.md", "See [[A]] and [[B]].\n"),
+    ]);
+    let store = vault.store();
+    let request =
+        ConsolidateRequest { kinds: vec![ProposalKind::Duplicate], ..ConsolidateRequest::default() };
+    let found = store.proposals().consolidate(&request).unwrap().proposals;
+    let id = found[0].id.clone();
+    let edited = store.proposals().edit(&id, Some("ref/Linker.md"), "See [[B]].\n", &[], false).unwrap();
+    assert_eq!(edited.proposal.replaced.len(), 1, "{:?}", edited.proposal);
+    vault.write("ref/Linker.md", "See [[A]] and [[B]], at 14:30.\n");
+    assert_eq!(store.proposals().show(&id).unwrap().changed, ["ref/Linker.md"]);
+    assert_eq!(store.proposals().accept(&id, false).unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(vault.read("ref/Linker.md"), "See [[A]] and [[B]], at 14:30.\n");
+}
+
+#[test]
+fn a_shown_proposal_says_what_its_plan_remarks() {
+    let vault = TestVault::new(&[("Plan.md", "We row.\n"), ("Old.md", "See [[Plan]].\n")]);
+    let id = {
+        let store = vault.store();
+        let mut plan = append(&store, "Plan", "We sail.");
+        plan.remarks.push(Remark {
+            code: "merge-id".to_owned(),
+            path: NotePath::from_disk("Plan.md").unwrap(),
+            line: 1,
+            column: 1,
+            message: "the id of the note is lost".to_owned(),
+        });
+        store.proposals().propose(plan, "The plan lacks it.", "codex").unwrap().id
+    };
+    let shown = String::from_utf8(vault.run(&["proposals", "show", &id]).stdout).unwrap();
+    assert!(shown.contains("the id of the note is lost"), "{shown}");
 }

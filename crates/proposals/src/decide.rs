@@ -17,7 +17,9 @@ use sidenote_memory::left_out::left_out;
 use sidenote_open_vault::caller::Role;
 
 use crate::Proposals;
-use crate::proposal::{Decision, Draft, Proposal, ProposalItem, ProposalKind, ProposalState, Recipe};
+use crate::proposal::{
+    Decision, Draft, Proposal, ProposalItem, ProposalKind, ProposalSource, ProposalState, Recipe,
+};
 
 /// Which proposals are listed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -119,6 +121,7 @@ impl Proposals<'_> {
             plan: checked.plan,
             diff: checked.diff.unwrap_or_default(),
             texts: BTreeMap::new(),
+            replaced: Vec::new(),
             left_out: Vec::new(),
             decision: None,
         })
@@ -232,6 +235,7 @@ impl Proposals<'_> {
         let path = written_path(&proposal, path)?;
         let mut text = text.to_owned();
         self.core.clean(&mut text);
+        self.note_replaced(&mut proposal, &path)?;
         proposal.texts.insert(path, text);
         proposal.left_out = self.left_out_of(&proposal)?;
         if self.core.is_agent {
@@ -244,6 +248,25 @@ impl Proposals<'_> {
             self.store(&proposal)?;
         }
         Ok(ProposalReply { proposal, changed: Vec::new() })
+    }
+
+    /// Notes what a file has that a given text replaces, so that a later change of it is not overwritten.
+    fn note_replaced(&self, proposal: &mut Proposal, path: &str) -> Result<()> {
+        for file in &self.plan_again(proposal)?.files {
+            let is_it = file.to.as_ref().is_some_and(|to| to.to_string() == path);
+            let Some(from) = file.from.as_ref().and_then(FileLocation::in_vault).filter(|_| is_it) else {
+                continue;
+            };
+            let from = ProposalSource {
+                path: from.to_string(),
+                hash: ContentHash::of(&self.core.read_bytes(from)?),
+            };
+            let is_known = |known: &ProposalSource| known.path == from.path;
+            if !proposal.sources.iter().chain(&proposal.replaced).any(is_known) {
+                proposal.replaced.push(from);
+            }
+        }
+        Ok(())
     }
 
     /// Lists the numbers, names and dates of the sources that no file of the plan has.
@@ -297,10 +320,10 @@ impl Proposals<'_> {
             .with_hint(hint))
     }
 
-    /// Lists the sources of a proposal that changed or were removed since.
-    fn changed_sources(&self, proposal: &Proposal) -> Result<Vec<String>> {
+    /// Lists the sources of a proposal, and the files that given texts replace, that changed or were removed since.
+    pub(crate) fn changed_sources(&self, proposal: &Proposal) -> Result<Vec<String>> {
         let mut changed = Vec::new();
-        for source in &proposal.sources {
+        for source in proposal.sources.iter().chain(&proposal.replaced) {
             // A plan of a synchronisation can have settings, whose change is noticed when it is applied.
             let Some(path) = NotePath::from_disk(&source.path) else { continue };
             match self.core.read_bytes(&path) {

@@ -171,6 +171,10 @@ pub struct Proposal {
     /// The texts that a person or an agent gave to files, in place of those of the plan.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub texts: BTreeMap<String, String>,
+    /// The files that these texts replace and that are no sources, as they were then. The proposal cannot be accepted
+    /// after one of them changed, either.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replaced: Vec<ProposalSource>,
     /// The numbers, names and dates of the sources that a given text leaves out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,

@@ -56,6 +56,15 @@ pub(super) fn proposals(store: &Store, input: ProposalsInput) -> Result<Answer> 
             for evidence in &reply.proposal.evidence {
                 text.push_str(&format!("\n{}:\n{}\n", evidence.path, evidence.text));
             }
+            if !reply.changed.is_empty() {
+                let changed = reply.changed.join(", ");
+                text.push_str(&text_line(&format!(
+                    "changed since, so that it cannot be accepted: {changed}"
+                )));
+            }
+            for remark in &reply.proposal.plan.remarks {
+                text.push_str(&text_line(&remark.to_string()));
+            }
             text.push_str(&format!("\n{}", reply.proposal.diff));
             Answer::text(text).with_structured(&reply)
         }
