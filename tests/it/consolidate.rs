@@ -276,3 +276,42 @@ fn a_memory_gets_the_links_that_it_lacks() {
     let all = store.proposals().list(ProposalsRequest { all: true, kind: None }).unwrap();
     assert_eq!(all.proposals.len(), 1);
 }
+
+#[test]
+fn a_name_in_an_identifier_is_no_mention() {
+    let cases = [
+        "It has the tag #red-apple here.",
+        "Write to red.apple@example.com today.",
+        "See src/red_apple.rs for it.",
+        "A line of text. ^red-apple",
+        "A note[^red-apple] of it.\n\n[^red-apple]: Sweet.",
+        "The door is red. Apple trees grow here.",
+        "Set colour=red apple.",
+        "The file Red apple.png is large.",
+    ];
+    let mut files = vec![("Red apple.md".to_owned(), "A fruit.\n".to_owned())];
+    for (at, text) in cases.iter().enumerate() {
+        files.push((format!("Memories/M{at}.md"), format!("---\ntype: fact\n---\n{text}\n")));
+    }
+    files.push(("Memories/Said.md".to_owned(), "---\ntype: fact\n---\nWe ate a red apple.\n".to_owned()));
+    let vault = TestVault::new(&[]);
+    fs::create_dir_all(vault.root().join("Memories")).unwrap();
+    for (path, text) in &files {
+        vault.write(path, text);
+    }
+    let (store, found) = consolidated(&vault, ProposalKind::MissingLink);
+    let paths: Vec<_> = found.iter().flat_map(|item| item.paths.clone()).collect();
+    assert_eq!(paths, ["Memories/Said.md"]);
+    store.proposals().accept(&found[0].id, false).unwrap();
+    assert!(vault.read("Memories/Said.md").contains("a [[Red apple|red apple]]."));
+}
+
+#[test]
+fn a_name_that_two_files_have_is_not_linked() {
+    let vault = TestVault::new(&[
+        ("Dragon boat.md", "A boat.\n"),
+        ("old/Dragon boat.md", "---\ntier: archive\n---\nAnother boat.\n"),
+        ("Memories/Row.md", "---\ntype: fact\n---\nThe Dragon boat is red.\n"),
+    ]);
+    assert_eq!(consolidated(&vault, ProposalKind::MissingLink).1, []);
+}

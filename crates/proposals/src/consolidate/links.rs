@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use sidenote_base::error::Result;
+use sidenote_catalog::Filter;
 use sidenote_links::rewrite::parse;
 use sidenote_markdown::edit::{ChangeSet, ContentHash, Edit, FileChange, FileLocation, apply};
+use sidenote_markdown::note::Note;
 use sidenote_markdown::path::NotePath;
 use sidenote_markdown::span::Span;
 use sidenote_repair::{Certainty, RepairRequest, Repairs};
@@ -27,7 +29,7 @@ pub(super) fn find(
     request: &ConsolidateRequest,
     notices: &mut Vec<String>,
 ) -> Result<Vec<Finding>> {
-    let mut found = missing(notes)?;
+    let mut found = missing(proposals, notes)?;
     let wants = request.kinds.is_empty() || request.kinds.contains(&ProposalKind::DeadLink);
     if wants {
         found.extend(dead(proposals, request, notices)?);
@@ -60,16 +62,24 @@ fn words(text: &str, from: usize) -> Vec<TextWord> {
 }
 
 /// Finds the first place of each name in each memory, and links it.
-fn missing(notes: &[Compared]) -> Result<Vec<Finding>> {
+fn missing(proposals: &Proposals<'_>, notes: &[Compared]) -> Result<Vec<Finding>> {
+    let name_of = |path: &NotePath| -> Vec<String> {
+        words(path.stem(), 0).into_iter().map(|word| word.text).collect()
+    };
+    // A name is also taken by archived notes, by attachments and by the files of other folders.
+    let mut owners: HashMap<Vec<String>, usize> = HashMap::new();
+    for row in proposals.core.index.catalog().select(&Filter::default())? {
+        *owners.entry(name_of(&row.path)).or_default() += 1;
+    }
     let mut named: HashMap<Vec<String>, Vec<&NotePath>> = HashMap::new();
     for note in notes.iter().filter(|note| !note.is_over) {
-        let name: Vec<String> = words(note.source.path.stem(), 0).into_iter().map(|word| word.text).collect();
+        let name = name_of(&note.source.path);
         let says = name.iter().any(|word| word.chars().any(char::is_alphabetic));
         if (SHORTEST_TITLE..=LONGEST_TITLE).contains(&name.len()) && says {
             named.entry(name).or_default().push(&note.source.path);
         }
     }
-    named.retain(|_, paths| paths.len() == 1);
+    named.retain(|name, paths| paths.len() == 1 && owners.get(name).is_none_or(|count| *count <= 1));
     let lengths: HashSet<usize> = named.keys().map(Vec::len).collect();
     let mut found = Vec::new();
     for note in notes.iter().filter(|note| note.is_own && !note.is_over && note.memory.kind != "handoff") {
@@ -119,14 +129,13 @@ fn links_of(
             let is_linked = linked.contains(&target.to_lowercase())
                 || linked.contains(&path.stem().to_lowercase())
                 || path.as_str() == note.path();
-            // A mention across lines, or with signs that a link cannot have, stays as it is.
-            if !is_linked && !said.contains(['\n', '[', ']', '|']) {
+            if !is_linked && is_mention(text, span, path.stem()) {
                 let is_name = said == path.stem();
                 let link =
                     if is_name { format!("[[{said}]]") } else { format!("[[{}|{said}]]", path.stem()) };
                 let trial = apply(text.as_bytes(), &[Edit::replace(span, link.clone())])?;
-                let trial = String::from_utf8_lossy(&trial).into_owned();
-                if parse(&note.source.path, &trial).links.len() == note.source.note.links.len() + 1 {
+                let trial = parse(&note.source.path, &String::from_utf8_lossy(&trial));
+                if is_same_but_for_a_link(&note.source.note, &trial) {
                     linked.insert(path.stem().to_lowercase());
                     edits.push(Edit::replace(span, link));
                 }
@@ -137,6 +146,55 @@ fn links_of(
         at += step;
     }
     Ok(edits)
+}
+
+/// Returns whether a part of a text names a note in words, and is no part of a tag, an address, a path or an identifier.
+fn is_mention(text: &str, span: Span, name: &str) -> bool {
+    let before = text.get(..span.start).unwrap_or_default().chars().next_back();
+    let mut behind = text.get(span.end..).unwrap_or_default().chars();
+    let (after, next) = (behind.next(), behind.next());
+    let is_joined = |c: char| c.is_alphanumeric() || JOINING.contains(&c);
+    // A sign ends a sentence only where the sentence ends.
+    let ends = match after {
+        Some('.' | ':' | '?') => next.is_none_or(|c| c.is_whitespace() || CLOSING.contains(&c)),
+        after => after.is_none_or(|c| !is_joined(c)),
+    };
+    let said = span.of(text);
+    // A mention across lines stays as it is.
+    ends && before.is_none_or(|c| !is_joined(c))
+        && !said.contains('\n')
+        && (gaps(said) == gaps(name) || gaps(said).iter().all(|gap| gap.chars().all(char::is_whitespace)))
+        && !said.contains(['[', ']', '|'])
+}
+
+/// Signs that join a word to an identifier, such as a tag, an address or a path.
+const JOINING: &[char] = &[
+    '#', '^', '@', '/', '.', '_', '-', '[', '\\', '`', ':', '=', '&', '?', '%', '+', '$', '~', '|', '<', '{',
+];
+
+/// Signs that may follow the end of a sentence.
+const CLOSING: &[char] = &['"', '\'', ')', ']', '*', '_', '»', '”', '’'];
+
+/// Returns what is between the words of a text.
+fn gaps(text: &str) -> Vec<&str> {
+    let own = words(text, 0);
+    let between = own.iter().zip(own.iter().skip(1));
+    between.filter_map(|(one, next)| text.get(one.span.end..next.span.start)).collect()
+}
+
+/// Returns whether a text with a new link has the same tags, block ids, footnotes, headings and tasks.
+fn is_same_but_for_a_link(old: &Note, new: &Note) -> bool {
+    let names = |note: &Note| -> Vec<String> {
+        let tags = note.tags.iter().map(|tag| &tag.name);
+        let blocks = note.blocks.iter().map(|block| &block.id);
+        let footnotes = note.footnotes.iter().map(|footnote| &footnote.id);
+        let headings = note.headings.iter().map(|heading| &heading.text);
+        tags.chain(blocks).chain(footnotes).chain(headings).cloned().collect()
+    };
+    new.links.len() == old.links.len() + 1
+        && names(old) == names(new)
+        && old.tasks.len() == new.tasks.len()
+        && old.mentions.len() == new.mentions.len()
 }
 
 /// Plans the repair of dead links that are certain, a proposal for each note.
