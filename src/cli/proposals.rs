@@ -202,7 +202,8 @@ fn accept(context: &CommandContext, args: &AcceptArgs) -> Result<()> {
     let reply = match args.ids.as_slice() {
         [] => store.proposals().accept_all(kind, is_dry)?,
         [id] => {
-            AcceptedProposals { accepted: vec![store.proposals().accept(id, is_dry)?], refused: Vec::new() }
+            let accepted = vec![store.proposals().accept(id, is_dry)?];
+            AcceptedProposals { accepted, ..AcceptedProposals::default() }
         }
         ids => accept_each(&store, ids, is_dry),
     };
@@ -213,7 +214,7 @@ fn accept(context: &CommandContext, args: &AcceptArgs) -> Result<()> {
 }
 
 fn accept_each(store: &Store, ids: &[String], is_dry: bool) -> AcceptedProposals {
-    let mut reply = AcceptedProposals { accepted: Vec::new(), refused: Vec::new() };
+    let mut reply = AcceptedProposals::default();
     for id in ids {
         match store.proposals().accept(id, is_dry) {
             Ok(accepted) => reply.accepted.push(accepted),
@@ -230,6 +231,12 @@ fn show_accepted(reply: &AcceptedProposals, is_dry: bool) -> String {
     }
     for refused in &reply.refused {
         out.push_str(&format!("{} was not accepted: {}\n", refused.id, output::plain(&refused.reason)));
+    }
+    if !reply.contradictions.is_empty() {
+        out.push_str(&format!(
+            "left out, because you say which note holds: {}; --kind contradiction accepts them\n",
+            output::count(reply.contradictions.len(), "contradiction")
+        ));
     }
     let verb = if is_dry { "would be accepted" } else { "accepted" };
     out + &format!("{} {verb}\n", output::count(reply.accepted.len(), "proposal"))

@@ -145,29 +145,29 @@ fn consolidated(vault: &TestVault, kind: ProposalKind) -> (Store, Vec<ProposalIt
 fn a_merge_keeps_both_texts_and_the_source_in_the_trash() {
     let vault = TestVault::new(&[
         (
-            "Memories/A.md",
+            "Memories/Server.md",
             "---\ntags: [sea]\n---\nThe staging server of Falcon is in Oslo.\nAsk Anna for the key.\n",
         ),
         (
-            "Memories/B.md",
+            "Memories/Staging.md",
             "---\ntags: [port]\n---\nThe staging server of Falcon is in Oslo.\nAsk Anna for the key!\n",
         ),
-        ("Index.md", "See [[B]].\n"),
+        ("Index.md", "See [[Staging]].\n"),
     ]);
     let (store, found) = consolidated(&vault, ProposalKind::Duplicate);
     assert_eq!(found.len(), 1);
     // A link that comes later follows, too.
-    vault.write("Later.md", "Also [[A]] and [[B]].\n");
+    vault.write("Later.md", "Also [[Server]] and [[Staging]].\n");
     store.proposals().accept(&found[0].id, false).unwrap();
-    let text = vault.read("Memories/B.md");
-    assert!(text.contains("merged_from:\n  - Memories/A.md") && text.contains("sea"), "{text}");
+    let text = vault.read("Memories/Staging.md");
+    assert!(text.contains("merged_from:\n  - Memories/Server.md") && text.contains("sea"), "{text}");
     assert_eq!(text.matches("Oslo").count(), 1, "{text}");
     assert!(text.contains("Ask Anna for the key.") && text.contains("Ask Anna for the key!"), "{text}");
-    assert!(vault.root().join(".trash/Memories/A.md").exists());
-    assert_eq!(vault.read("Later.md"), "Also [[B]] and [[B]].\n");
+    assert!(vault.root().join(".trash/Memories/Server.md").exists());
+    assert_eq!(vault.read("Later.md"), "Also [[Staging]] and [[Staging]].\n");
     store.changes().undo(1, false).unwrap();
-    assert_eq!(vault.read("Later.md"), "Also [[A]] and [[B]].\n");
-    assert!(vault.read("Memories/A.md").ends_with("Ask Anna for the key.\n"));
+    assert_eq!(vault.read("Later.md"), "Also [[Server]] and [[Staging]].\n");
+    assert!(vault.read("Memories/Server.md").ends_with("Ask Anna for the key.\n"));
 }
 
 #[test]
@@ -193,13 +193,13 @@ fn a_replaced_fact_gets_the_note_that_replaces_it() {
 #[test]
 fn a_rejected_finding_comes_back_when_its_note_changes() {
     let vault = TestVault::new(&[
-        ("A.md", "Falcon listens on port 8080.\n"),
-        ("B.md", "Falcon listens on port 9090.\n"),
+        ("A.md", "---\ncreated_at: 2026-01-02\n---\nFalcon listens on port 8080.\n"),
+        ("B.md", "---\ncreated_at: 2026-03-04\n---\nFalcon listens on port 9090.\n"),
     ]);
     let (store, found) = consolidated(&vault, ProposalKind::Contradiction);
     store.proposals().reject(&found[0].id).unwrap();
     assert_eq!(store.proposals().consolidate(&ConsolidateRequest::default()).unwrap().proposals, []);
-    vault.write("B.md", "Falcon listens on port 9091.\n");
+    vault.write("B.md", "---\ncreated_at: 2026-03-04\n---\nFalcon listens on port 9091.\n");
     assert_eq!(store.proposals().consolidate(&ConsolidateRequest::default()).unwrap().proposals.len(), 1);
 }
 
@@ -314,4 +314,60 @@ fn a_name_that_two_files_have_is_not_linked() {
         ("Memories/Row.md", "---\ntype: fact\n---\nThe Dragon boat is red.\n"),
     ]);
     assert_eq!(consolidated(&vault, ProposalKind::MissingLink).1, []);
+}
+
+#[test]
+fn notes_that_look_alike_and_say_something_else_are_no_duplicates() {
+    let long = "The crew checked each knot of the ropes.\nThen it wrote a list of what is broken.\n";
+    let cases = [
+        (
+            "Allowed",
+            "Allowed: coffee, tea\nForbidden: beer, wine\n",
+            "Allowed: beer, wine\nForbidden: coffee, tea\n",
+        ),
+        ("Ports", "Staging 8080\nProduction 9090\n", "Staging 9090\nProduction 8080\n"),
+        ("Replica", "postgres replicates to mysql daily\n", "mysql replicates to postgres daily\n"),
+        ("Hund", "Der Hund jagt die Katze im Garten.\n", "Die Katze jagt der Hund im Garten.\n"),
+        ("Switch", "The light in the shed is on.\n", "The light in the shed is off.\n"),
+        ("Bag", "My bag is in the shed.\n", "Your bag is in the shed.\n"),
+        ("Tasche", "Meine Tasche liegt im Keller.\n", "Deine Tasche liegt im Keller.\n"),
+        ("Archive", "Falcon stores the archive of Heron.\n", "Falcon needs the archive of Heron.\n"),
+    ];
+    let vault = TestVault::new(&[]);
+    fs::create_dir_all(vault.root().join("Memories")).unwrap();
+    for (name, one, other) in cases {
+        vault.write(&format!("Memories/{name}.md"), one);
+        vault.write(&format!("Memories/{name} 2.md"), other);
+    }
+    for path in
+        ["Memories/Anna.md", "Memories/Bernd.md", "2026-03-04.md", "2026-03-05.md", "README.md", "AGENTS.md"]
+    {
+        vault.write(path, long);
+    }
+    vault.write("Memories/Knots.md", &format!("---\nproject: a\n---\n{long}"));
+    vault.write("Memories/Knots 2.md", &format!("---\nproject: b\n---\n{long}"));
+    assert_eq!(consolidated(&vault, ProposalKind::Duplicate).1, []);
+    vault.write("Memories/Anna 2.md", long);
+    assert_eq!(consolidated(&vault, ProposalKind::Duplicate).0.proposals().waiting_count().unwrap(), 1);
+}
+
+#[test]
+fn what_differs_by_its_day_version_or_time_is_no_contradiction() {
+    let dated = |day: &str, text: &str| format!("---\ncreated_at: 2026-{day}\n---\n{text}\n");
+    let vault = TestVault::new(&[
+        ("A.md", "Falcon listens on port 8080.\n"),
+        ("B.md", "Falcon listens on port 9090.\n"),
+        ("C.md", &dated("01-02", "The flight to Oslo leaves at 10:00.")),
+        ("D.md", &dated("03-04", "The flight to Oslo leaves at 18:00.")),
+        ("E.md", &dated("01-02", "The release 2.0 of Heron is green.")),
+        ("F.md", &dated("03-04", "The release 2.1 of Heron is green.")),
+        ("2026-03-04.md", "Anna slept for 7 hours.\n"),
+        ("2026-03-05.md", "Anna slept for 8 hours.\n"),
+    ]);
+    assert_eq!(consolidated(&vault, ProposalKind::Contradiction).1, []);
+    vault.write("B.md", &dated("03-04", "Falcon listens on port 9090."));
+    vault.write("A.md", &dated("01-02", "Falcon listens on port 8080."));
+    let (store, _) = consolidated(&vault, ProposalKind::Contradiction);
+    let reply = store.proposals().accept_all(None, false).unwrap();
+    assert_eq!((reply.accepted.len(), reply.contradictions.len()), (0, 1));
 }

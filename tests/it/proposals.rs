@@ -232,8 +232,8 @@ fn an_agent_proposes_a_change_by_any_tool_that_edits_notes() {
 #[test]
 fn an_agent_words_a_merge_and_keeps_every_fact() {
     let vault = TestVault::new(&[
-        ("Memories/A.md", "The staging server of Falcon is in Oslo.\n"),
-        ("Memories/B.md", "Falcon's staging server is located in Oslo.\n"),
+        ("Memories/Oslo.md", "The staging server of Falcon is in Oslo.\n"),
+        ("Memories/Staging.md", "The staging server of Falcon is in Oslo\n"),
     ]);
     let mut client = Client::start(&vault, &["--toolset", "notes,more"]);
     let found = structured(&mut client, "proposals", json!({ "action": "consolidate", "kind": "duplicate" }));
@@ -285,21 +285,22 @@ fn a_week_is_reviewed() {
 #[test]
 fn a_given_text_does_not_overwrite_a_file_that_changed_since() {
     let vault = TestVault::new(&[
-        ("Memories/A.md", "The staging server of Falcon is in Oslo.\n"),
-        ("Memories/B.md", "Falcon's staging server is located in Oslo.\n"),
-        ("ref/Linker.md", "See [[A]] and [[B]].\n"),
+        ("Memories/Oslo.md", "The staging server of Falcon is in Oslo.\n"),
+        ("Memories/Staging.md", "The staging server of Falcon is in Oslo\n"),
+        ("ref/Linker.md", "See [[Oslo]] and [[Staging]].\n"),
     ]);
     let store = vault.store();
     let request =
         ConsolidateRequest { kinds: vec![ProposalKind::Duplicate], ..ConsolidateRequest::default() };
     let found = store.proposals().consolidate(&request).unwrap().proposals;
     let id = found[0].id.clone();
-    let edited = store.proposals().edit(&id, Some("ref/Linker.md"), "See [[B]].\n", &[], false).unwrap();
+    let edited =
+        store.proposals().edit(&id, Some("ref/Linker.md"), "See [[Staging]].\n", &[], false).unwrap();
     assert_eq!(edited.proposal.replaced.len(), 1, "{:?}", edited.proposal);
-    vault.write("ref/Linker.md", "See [[A]] and [[B]], at 14:30.\n");
+    vault.write("ref/Linker.md", "See [[Oslo]] and [[Staging]], at 14:30.\n");
     assert_eq!(store.proposals().show(&id).unwrap().changed, ["ref/Linker.md"]);
     assert_eq!(store.proposals().accept(&id, false).unwrap_err().kind(), ErrorKind::Conflict);
-    assert_eq!(vault.read("ref/Linker.md"), "See [[A]] and [[B]], at 14:30.\n");
+    assert_eq!(vault.read("ref/Linker.md"), "See [[Oslo]] and [[Staging]], at 14:30.\n");
 }
 
 #[test]

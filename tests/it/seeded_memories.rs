@@ -245,11 +245,17 @@ impl Seeded {
     }
 
     fn add(&mut self, text: &str, numbers: &mut Numbers) -> String {
-        let path = format!(
-            "Memories/{:04} {}.md",
-            self.notes.len(),
-            numbers.of(&["harbour", "meadow", "quarry", "lantern"])
-        );
+        // A memory is named after the beginning of its text.
+        let words: Vec<&str> =
+            text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).take(8).collect();
+        let name = words.join(" ");
+        let is_taken = |path: &str| self.notes.iter().any(|(own, ..)| own.eq_ignore_ascii_case(path));
+        let mut path = format!("Memories/{name}.md");
+        let mut number = 2;
+        while is_taken(&path) {
+            path = format!("Memories/{name} {number}.md");
+            number += 1;
+        }
         let day = numbers.next(300) as u64;
         self.notes.push((path.clone(), text.to_owned(), day));
         path

@@ -5,6 +5,7 @@ mod duplicates;
 mod facts;
 mod handoffs;
 mod links;
+mod same_text;
 mod single;
 
 use std::collections::{BTreeMap, HashSet};

@@ -74,12 +74,15 @@ pub struct RefusedProposal {
 }
 
 /// What became of several proposals.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct AcceptedProposals {
     /// Those that were accepted, or would be.
     pub accepted: Vec<AcceptReply>,
     /// Those that were not.
     pub refused: Vec<RefusedProposal>,
+    /// Contradictions, of which a person has to say which note holds. They are accepted by their ids or their kind.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub contradictions: Vec<String>,
 }
 
 impl Proposals<'_> {
@@ -187,13 +190,18 @@ impl Proposals<'_> {
     }
 
     /// Accepts proposals one after the other, each as one operation. One that is refused does not hinder the others.
+    /// Without a kind, contradictions are left out.
     ///
     /// # Errors
     /// `Io` if the folder of proposals cannot be read.
     #[tracing::instrument(skip_all)]
     pub fn accept_all(&self, kind: Option<ProposalKind>, dry_run: bool) -> Result<AcceptedProposals> {
-        let mut reply = AcceptedProposals { accepted: Vec::new(), refused: Vec::new() };
+        let mut reply = AcceptedProposals::default();
         for item in self.list(ProposalsRequest { kind, all: false })?.proposals {
+            if kind.is_none() && item.kind == ProposalKind::Contradiction {
+                reply.contradictions.push(item.id);
+                continue;
+            }
             match self.accept(&item.id, dry_run) {
                 Ok(accepted) => reply.accepted.push(accepted),
                 Err(error) => reply.refused.push(RefusedProposal::of(item.id, &error)),

@@ -9,11 +9,15 @@ use sidenote_memory::left_out::left_out;
 use sidenote_memory::related_statements::RelatedPair;
 use sidenote_memory::statement::Comparison;
 
+use super::same_text::is_duplicate;
 use super::{Action, Compared, Finding};
 use crate::proposal::ProposalKind;
 
 /// The bytes of a text below which it says nothing, such as an empty note.
 const SHORTEST: usize = 20;
+
+/// The notes with the same text that are compared with each. More are found when those are decided.
+const MOST_COMPARED: usize = 20;
 
 /// Two notes that say the same, by their places, and how that is known.
 struct Twins {
@@ -32,8 +36,10 @@ pub(super) fn find(notes: &[Compared], said: &[RelatedPair]) -> Vec<Finding> {
         by_text.entry(digest(note.source.body())).or_default().push(at);
     }
     for group in by_text.values() {
-        let pairs = group.iter().zip(group.iter().skip(1));
-        twins.extend(pairs.map(|(&one, &other)| Twins { one, other, percent: Some(100) }));
+        for (at, &one) in group.iter().enumerate() {
+            let others = group.iter().skip(at + 1).take(MOST_COMPARED);
+            twins.extend(others.map(|&other| Twins { one, other, percent: Some(100) }));
+        }
     }
     twins.sort_by_key(|pair| (pair.one, pair.other));
     let empty = WordSketch::default();
@@ -59,6 +65,9 @@ pub(super) fn find(notes: &[Compared], said: &[RelatedPair]) -> Vec<Finding> {
             continue;
         }
         let (Some(one), Some(other)) = (notes.get(pair.one), notes.get(pair.other)) else { continue };
+        if !is_duplicate(one, other) {
+            continue;
+        }
         taken.extend([pair.one, pair.other]);
         let (from, into) = direction(one, other, &links);
         found.push(finding(from, into, pair.percent));

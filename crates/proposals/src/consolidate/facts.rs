@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::Value;
+use sidenote_markdown::name_date::day_in_name;
 use sidenote_memory::related_statements::{RelatedPair, related};
 use sidenote_memory::statement::{Comparison, Statement};
 
@@ -50,9 +51,41 @@ pub(super) fn find(notes: &[Compared], said: &[RelatedPair]) -> Vec<Finding> {
         });
         let Some(pair) = last else { continue };
         let (Some(older), Some(newer)) = (notes.get(pair.older), notes.get(pair.newer)) else { continue };
+        if pair.comparison == Comparison::Contradicted && !can_contradict(older, newer) {
+            continue;
+        }
         found.push(finding(older, newer, pair.comparison == Comparison::Superseded));
     }
     found
+}
+
+/// Returns whether two notes whose statements differ may contradict each other: it is known which is newer, none is of a day,
+/// and they are not about two versions or two times of a day.
+fn can_contradict(older: &Compared, newer: &Compared) -> bool {
+    let is_of_day = |note: &Compared| day_in_name(&note.source.path).is_some();
+    let is_known = older.date.is_stated || newer.date.is_stated;
+    is_known
+        && newer.date.is_after(&older.date)
+        && !is_of_day(older)
+        && !is_of_day(newer)
+        && versions_and_times(older.source.body()) == versions_and_times(newer.source.body())
+}
+
+/// Returns the versions and times of day of a text, such as `2.1`, `v3` and `14:30`.
+fn versions_and_times(text: &str) -> Vec<String> {
+    let words = text.split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '(' | ')'));
+    let words = words.map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase());
+    let is_digit = |c: char| c.is_ascii_digit();
+    let is_one = |word: &String| {
+        let parts: Vec<&str> = word.trim_start_matches('v').split(['.', ':']).collect();
+        let is_numbered = parts.len() > 1 && parts.iter().all(|part| part.starts_with(is_digit));
+        let behind_v = word.strip_prefix('v').is_some_and(|rest| rest.starts_with(is_digit));
+        let is_hour = ["am", "pm"]
+            .iter()
+            .any(|end| word.strip_suffix(end).is_some_and(|hour| hour.ends_with(is_digit)));
+        is_numbered || behind_v || is_hour
+    };
+    words.filter(is_one).collect()
 }
 
 /// Finds notes that a note says it supersedes, by its property `supersedes`, and that do not say so themselves.
