@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use sidenote_base::error::Result;
+use sidenote_base::error::{Error, Result};
 
 use super::args::{DryRunArgs, text_or_stdin};
 use super::change::{coloured, print_remarks, show_change};
@@ -210,7 +210,18 @@ fn accept(context: &CommandContext, args: &AcceptArgs) -> Result<()> {
     for accepted in &reply.accepted {
         print_remarks(context, &accepted.change);
     }
-    context.out.reply(&reply, |reply| show_accepted(reply, is_dry))
+    context.out.reply(&reply, |reply| show_accepted(reply, is_dry))?;
+    fail_if_refused(&reply.refused, "accepted")
+}
+
+/// Fails like the worst of several proposals that were refused, after all were reported.
+fn fail_if_refused(refused: &[RefusedProposal], verb: &str) -> Result<()> {
+    match refused.iter().map(|refused| refused.failure).max_by_key(|failure| super::exit_code(*failure)) {
+        Some(failure) => {
+            Err(Error::new(failure, format!("{} not {verb}", output::count(refused.len(), "proposal"))))
+        }
+        None => Ok(()),
+    }
 }
 
 fn accept_each(store: &Store, ids: &[String], is_dry: bool) -> AcceptedProposals {
@@ -263,5 +274,6 @@ fn reject(context: &CommandContext, args: &RejectArgs) -> Result<()> {
             out.push_str(&format!("{} was not rejected: {}\n", refused.id, output::plain(&refused.reason)));
         }
         out + &format!("{} {verb}\n", output::count(reply.rejected.len(), "proposal"))
-    })
+    })?;
+    fail_if_refused(&reply.refused, "rejected")
 }

@@ -371,3 +371,37 @@ fn what_differs_by_its_day_version_or_time_is_no_contradiction() {
     let reply = store.proposals().accept_all(None, false).unwrap();
     assert_eq!((reply.accepted.len(), reply.contradictions.len()), (0, 1));
 }
+
+#[test]
+fn what_waits_is_made_anew_after_its_notes_changed_or_moved() {
+    let vault = TestVault::new(&[
+        ("Dragon boat.md", "A boat.\n"),
+        ("Memories/Row.md", "---\ntype: fact\n---\nThe Dragon boat is red.\n"),
+    ]);
+    let (store, found) = consolidated(&vault, ProposalKind::MissingLink);
+    vault.write("Memories/Row.md", "---\ntype: fact\n---\nThe Dragon boat is blue.\n");
+    let request =
+        ConsolidateRequest { kinds: vec![ProposalKind::MissingLink], ..ConsolidateRequest::default() };
+    let reply = store.proposals().consolidate(&request).unwrap();
+    assert_eq!((reply.proposals.len(), reply.waiting), (1, 1), "{reply:?}");
+    assert_eq!(reply.outdated, [found[0].id.clone()]);
+    fs::rename(vault.root().join("Memories/Row.md"), vault.root().join("Memories/Oar.md")).unwrap();
+    let moved = store.proposals().consolidate(&request).unwrap();
+    assert_eq!(moved.proposals[0].id, reply.proposals[0].id);
+    store.proposals().accept(&moved.proposals[0].id, false).unwrap();
+    assert!(vault.read("Memories/Oar.md").contains("[[Dragon boat]] is blue."));
+}
+
+#[test]
+fn a_memory_that_lasts_is_not_stale() {
+    let dated = |more: &str| format!("---\ncreated_at: 2025-01-01\n{more}\n---\nThe rope is blue.\n");
+    let vault = TestVault::new(&[
+        ("Memories/A.md", &dated("type: fact\nimportance: 8")),
+        ("Memories/B.md", &dated("type: fact\nimportance: 0.8")),
+        ("Memories/C.md", &dated("type: preference")),
+        ("Memories/D.md", &dated("type: decision")),
+        ("Memories/E.md", &dated("type: fact\npinned: true")),
+        ("Memories/F.md", &dated("type: fact\ntags: [core]")),
+    ]);
+    assert_eq!(consolidated(&vault, ProposalKind::Stale).1, []);
+}

@@ -73,6 +73,8 @@ fn a_rejected_proposal_is_kept_and_the_same_change_waits_once() {
     assert_eq!(store.proposals().waiting_count().unwrap(), 2);
     store.proposals().reject(&first.id).unwrap();
     assert_eq!(store.proposals().waiting_count().unwrap(), 1);
+    assert_eq!(proposed(&store, "Plan", "We sail.").state, ProposalState::Rejected);
+    assert_eq!(store.proposals().waiting_count().unwrap(), 1);
     let all = store.proposals().list(ProposalsRequest { all: true, kind: None }).unwrap();
     assert_eq!(all.proposals.len(), 2);
 }
@@ -87,6 +89,7 @@ fn a_damaged_proposal_is_named_and_the_others_are_read() {
     let reply = store.proposals().list(ProposalsRequest::default()).unwrap();
     assert_eq!((reply.waiting, reply.damaged.len()), (1, 1));
     assert!(reply.damaged[0].contains("0000.json"), "{:?}", reply.damaged);
+    assert!(reply.damaged[0].contains("delete it"), "{:?}", reply.damaged);
     assert!(store.proposals().accept(&proposal.id, false).unwrap().change.applied);
     let left: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left.len(), 2, "{left:?}");
@@ -320,4 +323,32 @@ fn a_shown_proposal_says_what_its_plan_remarks() {
     };
     let shown = String::from_utf8(vault.run(&["proposals", "show", &id]).stdout).unwrap();
     assert!(shown.contains("the id of the note is lost"), "{shown}");
+}
+
+#[test]
+fn a_damaged_record_counts_as_decided_until_it_is_deleted() {
+    let vault = TestVault::new(&[("Plan.md", "We row.\n")]);
+    let store = vault.store();
+    let id = proposed(&store, "Plan", "We sail.").id;
+    let path = vault.root().join(format!(".sidenote/records/proposals/{id}.json"));
+    fs::write(&path, "{").unwrap();
+    let again = store.proposals().propose(append(&store, "Plan", "We sail."), "The plan lacks it.", "codex");
+    assert_eq!(again.unwrap_err().kind(), ErrorKind::Exists);
+    fs::remove_file(&path).unwrap();
+    assert_eq!(proposed(&store, "Plan", "We sail.").id, id);
+}
+
+#[test]
+fn several_proposals_end_with_the_code_of_the_worst_failure() {
+    let vault = TestVault::new(&[("Plan.md", "We row.\n")]);
+    let id = proposed(&vault.store(), "Plan", "We sail.").id;
+    let code = |args: &[&str]| vault.run(args).status.code();
+    assert_eq!(code(&["proposals", "reject", &id, "ffffffff", "--dry-run"]), Some(3));
+    assert_eq!(code(&["proposals", "accept", &id, "ffffffff"]), Some(3));
+    assert!(vault.read("Plan.md").contains("We sail."));
+    for kind in ["missing-link", "duplicate", "dead-link"] {
+        assert_eq!(code(&["memory", "consolidate", "--folder", "nope", "--kind", kind]), Some(3), "{kind}");
+    }
+    let refused = vault.run(&["memory", "consolidate", "--kind", "change"]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("duplicate, superseded"));
 }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_markdown::control::{plain, plain_lines};
-use sidenote_store::{EarlierCall, Intent, Proposal, Role, Store};
+use sidenote_store::{EarlierCall, Intent, Proposal, ProposalState, Role, Store};
 
 use crate::arguments::{self, UnknownArgument};
 use crate::error_text::{self, ServedTools, message_for_agent, without_root};
@@ -594,12 +594,13 @@ fn proposal_reason(value: &Value) -> Option<String> {
 
 /// Tells an agent that its change waits.
 fn proposed_answer(proposal: &Proposal) -> Result<Answer> {
-    let text = format!(
-        "not changed: the proposal {} waits for the user, who accepts or rejects it\n{}",
-        proposal.id, proposal.diff
-    );
+    let fate = match proposal.state {
+        ProposalState::Rejected => "was rejected by the user before, and is not proposed again",
+        _ => "waits for the user, who accepts or rejects it",
+    };
+    let text = format!("not changed: the proposal {} {fate}\n{}", proposal.id, proposal.diff);
     Answer::text(text).with_structured(&json!({
-        "applied": false, "proposal": proposal.id, "paths": proposal.paths(), "diff": proposal.diff,
+        "applied": false, "proposal": proposal.id, "state": proposal.state.name(), "paths": proposal.paths(), "diff": proposal.diff,
     }))
 }
 

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 use serde_json::Value;
-use sidenote_base::error::Result;
+use sidenote_base::error::{Error, Result};
 use sidenote_base::parallel;
 use sidenote_catalog::{FileRow, Filter, Inactive};
 use sidenote_change::Changes;
@@ -70,6 +70,10 @@ pub struct ConsolidateReply {
     pub notes: usize,
     /// The number of proposals that wait, the new ones included.
     pub waiting: usize,
+    /// The ids of the proposals that waited and whose notes changed since. Those of consolidations are removed where the
+    /// same kind was looked for in the whole vault.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outdated: Vec<String>,
     /// What could not be proposed, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
@@ -140,9 +144,14 @@ struct Known {
 }
 
 impl Known {
-    fn of(proposals: &[Proposal]) -> Self {
+    /// Notes the stored proposals, without those that wait and whose notes changed since: they can only be made anew.
+    fn of(proposals: &[Proposal], outdated: &HashSet<String>) -> Self {
         let mut known = Self::default();
         for proposal in proposals {
+            if outdated.contains(&proposal.id) {
+                known.waiting += 1;
+                continue;
+            }
             known.ids.insert(proposal.id.clone());
             for source in &proposal.sources {
                 known.single.insert((proposal.kind, source.path.clone(), source.hash.to_string()));
@@ -186,10 +195,18 @@ impl Proposals<'_> {
         if !request.dry_run {
             self.core.vault.refuse_read_only()?;
         }
+        if request.kinds.contains(&ProposalKind::Change) {
+            let kinds = ProposalKind::ALL.into_iter().filter(|kind| *kind != ProposalKind::Change);
+            let kinds: Vec<&str> = kinds.map(ProposalKind::name).collect();
+            return Err(Error::invalid("changes are asked for, and no consolidation finds them")
+                .with_hint(format!("use one of: {}", kinds.join(", "))));
+        }
         IndexSync::of(self.core).refresh()?;
-        let stored = self.stored()?;
-        let mut known = Known::of(&stored.proposals);
         let notes = self.compared(request)?;
+        let stored = self.stored()?;
+        let outdated = self.outdated(&stored.proposals)?;
+        let mut known = Known::of(&stored.proposals, &outdated.iter().cloned().collect());
+        known.ids.extend(stored.damaged_ids);
         let mut reply = ConsolidateReply {
             proposals: Vec::new(),
             counts: BTreeMap::new(),
@@ -197,6 +214,7 @@ impl Proposals<'_> {
             later: 0,
             notes: notes.len(),
             waiting: 0,
+            outdated: Vec::new(),
             notices: stored.damaged,
         };
         let wants = |kind: ProposalKind| request.kinds.is_empty() || request.kinds.contains(&kind);
@@ -207,12 +225,34 @@ impl Proposals<'_> {
         findings.extend(handoffs::find(self, &notes)?);
         findings.extend(single::find(self, &notes, &known)?);
         findings.extend(links::find(self, &notes, request, &mut reply.notices)?);
+        for proposal in stored.proposals.iter().filter(|proposal| outdated.contains(&proposal.id)) {
+            // What a consolidation proposed, it finds again where it looks.
+            let is_replaced = proposal.author == AUTHOR && wants(proposal.kind) && request.folder.is_none();
+            if is_replaced {
+                known.waiting -= 1;
+                if !request.dry_run {
+                    self.discard(&proposal.id)?;
+                }
+            }
+            reply.outdated.push(proposal.id.clone());
+        }
         for finding in findings.into_iter().filter(|finding| wants(finding.kind)) {
             self.core.check_cancelled()?;
             self.keep(finding, &mut known, request.dry_run, &mut reply)?;
         }
         reply.waiting = known.waiting + reply.proposals.len();
         Ok(reply)
+    }
+
+    /// Lists the ids of the proposals that wait and of which a note changed, moved or was removed since.
+    fn outdated(&self, proposals: &[Proposal]) -> Result<Vec<String>> {
+        let mut outdated = Vec::new();
+        for proposal in proposals.iter().filter(|proposal| proposal.state == ProposalState::Waiting) {
+            if !self.changed_sources(proposal)?.is_empty() {
+                outdated.push(proposal.id.clone());
+            }
+        }
+        Ok(outdated)
     }
 
     /// Makes a proposal of a finding unless it is known, or its notes are taken by another one.
@@ -296,6 +336,12 @@ impl Proposals<'_> {
         let hidden = Inactive { forgotten: true, archived: true };
         let filter = Filter { folder: request.folder.clone(), hidden, ..Filter::default() };
         let filter = Lookup::of(self.core).with_canonical_folder(&filter)?;
+        if let Some(folder) = &filter.folder
+            && NotePath::from_disk(folder).is_none_or(|path| !self.core.vault.disk_path(&path).is_dir())
+        {
+            return Err(Error::not_found(format!("there is no folder {folder:?} in the vault"))
+                .with_hint("give the path of a folder from the root of the vault"));
+        }
         let mut rows: Vec<FileRow> = self.core.index.catalog().select(&filter)?;
         rows.retain(|row| !row.excluded && row.path.is_note());
         rows.sort_by(|one, other| one.path.cmp(&other.path));

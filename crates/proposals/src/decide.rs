@@ -71,6 +71,9 @@ pub struct RefusedProposal {
     pub id: String,
     /// Why it was refused, and what to do.
     pub reason: String,
+    /// The kind of the failure.
+    #[serde(skip)]
+    pub failure: ErrorKind,
 }
 
 /// What became of several proposals.
@@ -86,10 +89,11 @@ pub struct AcceptedProposals {
 }
 
 impl Proposals<'_> {
-    /// Keeps a planned change as a proposal. The same change, proposed again while the first proposal waits, is that
-    /// proposal.
+    /// Keeps a planned change as a proposal. The same change, proposed again while the first proposal waits or after it was
+    /// rejected, is that proposal.
     ///
     /// # Errors
+    /// `Exists` if the file of the same proposal is damaged;
     /// Those of applying the change, of which a dry run is made; `Io` if the proposal cannot be written.
     #[tracing::instrument(skip_all)]
     pub fn propose(&self, plan: ChangeSet, reason: &str, author: &str) -> Result<Proposal> {
@@ -99,9 +103,12 @@ impl Proposals<'_> {
         let draft = Draft::of_change(plan, reason);
         let proposal = self.proposal_of(draft, author)?;
         if let Ok(known) = self.named(&proposal.id)
-            && known.state == ProposalState::Waiting
+            && known.state != ProposalState::Accepted
         {
             return Ok(known);
+        }
+        if let Some(damaged) = self.stored()?.damaged_as(&proposal.id) {
+            return Err(Error::new(ErrorKind::Exists, damaged));
         }
         self.store(&proposal)?;
         Ok(proposal)
@@ -393,7 +400,7 @@ impl RefusedProposal {
     /// Says why a proposal was refused.
     pub fn of(id: String, error: &Error) -> Self {
         let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
-        Self { id, reason: format!("{error}{hint}") }
+        Self { id, reason: format!("{error}{hint}"), failure: error.kind() }
     }
 }
 

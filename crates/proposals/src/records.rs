@@ -24,6 +24,17 @@ pub(crate) struct StoredProposals {
     pub(crate) proposals: Vec<Proposal>,
     /// A sentence for each file that cannot be read.
     pub(crate) damaged: Vec<String>,
+    /// The names of these files without their ending, which are the ids of their proposals. What a damaged file proposed
+    /// counts as decided.
+    pub(crate) damaged_ids: Vec<String>,
+}
+
+impl StoredProposals {
+    /// Returns what is said of the damaged file of a proposal, if it is damaged.
+    pub(crate) fn damaged_as(&self, id: &str) -> Option<String> {
+        let at = self.damaged_ids.iter().position(|own| own == id)?;
+        self.damaged.get(at).cloned()
+    }
 }
 
 impl Proposals<'_> {
@@ -45,7 +56,11 @@ impl Proposals<'_> {
                 Ok(proposal) => stored.proposals.push(proposal),
                 Err(error) => {
                     let path = records.join(FOLDER).join(name);
-                    stored.damaged.push(format!("{} is no proposal and is skipped: {error}", path.display()));
+                    stored.damaged_ids.push(name.trim_end_matches(".json").to_owned());
+                    stored.damaged.push(format!(
+                        "{} is no proposal and is skipped: {error}; delete it to have the same proposed again",
+                        path.display()
+                    ));
                 }
             }
         }
@@ -92,6 +107,14 @@ impl Proposals<'_> {
             )
             .with_hint("give more of the id")),
         }
+    }
+
+    /// Removes the file of a proposal that no longer fits its notes.
+    pub(crate) fn discard(&self, id: &str) -> Result<()> {
+        let records = self.core.vault.records();
+        let Some(folder) = self.core.vault.open_records(&records.join(FOLDER))? else { return Ok(()) };
+        let name = format!("{id}.json");
+        folder.remove(&name).map_err(|error| Error::io("remove", records.join(FOLDER).join(&name), error))
     }
 
     /// Writes the file of a proposal.

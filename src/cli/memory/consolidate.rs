@@ -49,6 +49,9 @@ fn show(reply: &ConsolidateReply, is_dry: bool) -> String {
         output::count(reply.proposals.len(), "proposal"),
         reply.known
     ));
+    if !reply.outdated.is_empty() {
+        out.push_str(&format!(", {} outdated", reply.outdated.len()));
+    }
     if reply.later > 0 {
         out.push_str(&format!(", {} after the decision of others", reply.later));
     }

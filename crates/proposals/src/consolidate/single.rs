@@ -6,7 +6,7 @@ use serde_json::Value;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::Result;
 use sidenote_change::naming::named_after;
-use sidenote_memory::types::GENERAL;
+use sidenote_memory::types::{GENERAL, MemoryTypes};
 use sidenote_query::memory_weights::MemoryWeights;
 
 use super::{Action, Compared, Finding, Known, set_property};
@@ -59,7 +59,8 @@ pub(super) fn find(proposals: &Proposals<'_>, notes: &[Compared], known: &Known)
     let mut found = Vec::new();
     let own = || notes.iter().filter(|note| note.is_own && note.memory.kind != "handoff");
     let is_new = |note: &&Compared, kind| !known.has(kind, note);
-    let stale = |note: &&Compared| is_new(note, ProposalKind::Stale) && !note.memory.said.is_protected();
+    let kinds = MemoryWeights::of(proposals.core).kinds();
+    let stale = |note: &&Compared| is_new(note, ProposalKind::Stale) && !is_lasting(note, &kinds);
     let over: Vec<&Compared> = own().filter(stale).filter(|note| is_past(note, now)).collect();
     let unused: Vec<&Compared> =
         own().filter(stale).filter(|note| !is_past(note, now) && is_unused(note, now)).collect();
@@ -72,7 +73,6 @@ pub(super) fn find(proposals: &Proposals<'_>, notes: &[Compared], known: &Known)
             found.push(together(ProposalKind::Stale, reason, batch, Action::Edit("archive", edits)));
         }
     }
-    let kinds = MemoryWeights::of(proposals.core).kinds();
     let mut typed: BTreeMap<String, Vec<&Compared>> = BTreeMap::new();
     for note in
         own().filter(|note| note.memory.row.note_type.is_none() && is_new(note, ProposalKind::Unclear))
@@ -115,6 +115,28 @@ fn is_past(note: &Compared, now: Timestamp) -> bool {
     let end = until.and_then(sidenote_memory::validity::end_of);
     end.is_some_and(|end| end <= now) && note.memory.superseded_by.is_none()
 }
+
+/// Returns whether a memory is kept however old it is: it is protected, it is important, or its type does not fade.
+fn is_lasting(note: &Compared, kinds: &MemoryTypes) -> bool {
+    let memory = &note.memory;
+    let kind = kinds.get(&memory.kind);
+    // An importance of at most 1 is a part of the whole.
+    let is_important = memory
+        .given_importance()
+        .is_some_and(|given| given >= IMPORTANT || (IMPORTANT / 10.0..=0.99).contains(&given));
+    memory.said.is_protected()
+        || memory.state.protected
+        || is_important
+        || kind.protected
+        || kind.half_life_days > UNUSED_DAYS as f64
+        || LASTING_TYPES.contains(&memory.kind.as_str())
+}
+
+/// The importance, of 10, from which on a memory is kept.
+const IMPORTANT: f64 = 7.0;
+
+/// Types whose memories hold until another one replaces them.
+const LASTING_TYPES: [&str; 2] = ["preference", "decision"];
 
 fn is_unused(note: &Compared, now: Timestamp) -> bool {
     let state = &note.memory.state;
