@@ -352,3 +352,18 @@ fn several_proposals_end_with_the_code_of_the_worst_failure() {
     let refused = vault.run(&["memory", "consolidate", "--kind", "change"]);
     assert!(String::from_utf8_lossy(&refused.stderr).contains("duplicate, superseded"));
 }
+
+#[test]
+fn a_proposal_that_was_applied_before_the_program_ended_counts_as_accepted() {
+    let vault = TestVault::new(&[("Plan.md", "We row.\n")]);
+    let store = vault.store();
+    let id = proposed(&store, "Plan", "We sail.").id;
+    store.proposals().accept(&id, false).unwrap();
+    let path = vault.root().join(format!(".sidenote/records/proposals/{id}.json"));
+    let mut record: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    record["state"] = json!("waiting");
+    record.as_object_mut().unwrap().remove("decision");
+    fs::write(&path, record.to_string()).unwrap();
+    assert_eq!(store.proposals().show(&id).unwrap().proposal.state, ProposalState::Accepted);
+    assert_eq!(store.proposals().waiting_count().unwrap(), 0);
+}

@@ -133,6 +133,7 @@ impl Proposals<'_> {
             texts: BTreeMap::new(),
             replaced: Vec::new(),
             left_out: Vec::new(),
+            started: None,
             decision: None,
         })
     }
@@ -184,7 +185,11 @@ impl Proposals<'_> {
     /// changed since; those of applying a change.
     #[tracing::instrument(skip_all)]
     pub fn accept(&self, id: &str, dry_run: bool) -> Result<AcceptReply> {
-        let proposal = self.undecided(id)?;
+        let mut proposal = self.undecided(id)?;
+        if !dry_run {
+            proposal.started = Some(self.core.clock.now());
+            self.store(&proposal)?;
+        }
         let plan = |_: Option<&_>| {
             let changed = self.changed_sources(&proposal)?;
             if changed.is_empty() { self.plan_again(&proposal) } else { Err(stale(&proposal, &changed)) }

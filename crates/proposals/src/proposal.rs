@@ -178,6 +178,9 @@ pub struct Proposal {
     /// The numbers, names and dates of the sources that a given text leaves out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
+    /// When it was last begun to be applied. The journal then tells whether it was, if the program ended meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<Timestamp>,
     /// What was decided, if something was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,

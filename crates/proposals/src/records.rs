@@ -5,11 +5,14 @@ use std::io::{self, Write as _};
 
 use sidenote_base::error::{Error, Result};
 use sidenote_base::wording::Wording;
+use sidenote_journal::Journal;
+use sidenote_journal::event::Event;
+use sidenote_journal::reader::ReadOrder;
 use sidenote_markdown::edit::{FileChange, FileLocation};
 use sidenote_vault::dir::Dir;
 
 use crate::Proposals;
-use crate::proposal::Proposal;
+use crate::proposal::{Decision, Proposal, ProposalSource, ProposalState};
 
 /// The folder of proposals in the records.
 const FOLDER: &str = "proposals";
@@ -53,7 +56,7 @@ impl Proposals<'_> {
                 serde_json::from_slice::<Proposal>(&bytes).map_err(|error| error.to_string())
             });
             match parsed {
-                Ok(proposal) => stored.proposals.push(proposal),
+                Ok(proposal) => stored.proposals.push(self.settled(proposal)?),
                 Err(error) => {
                     let path = records.join(FOLDER).join(name);
                     stored.damaged_ids.push(name.trim_end_matches(".json").to_owned());
@@ -90,6 +93,35 @@ impl Proposals<'_> {
         });
         // The reason can quote a text.
         stored.damaged.clear();
+    }
+
+    /// Counts a proposal as accepted whose change the journal has, because the program ended before that was noted.
+    fn settled(&self, proposal: Proposal) -> Result<Proposal> {
+        let Some(started) = proposal.started.filter(|_| proposal.state == ProposalState::Waiting) else {
+            return Ok(proposal);
+        };
+        let changed = proposal.paths();
+        let sources: Vec<&ProposalSource> =
+            proposal.sources.iter().filter(|source| changed.contains(&source.path)).collect();
+        let has = |event: &Event, source: &ProposalSource| {
+            let mut files = event.files.iter();
+            files.any(|file| file.path.to_string() == source.path && file.before == Some(source.hash))
+        };
+        let journal = Journal::open(&self.core.vault, &self.core.vault.records());
+        for event in journal.events(ReadOrder::NewestFirst)?.of_changes() {
+            let event = event?;
+            if event.at < started {
+                break;
+            }
+            let is_it =
+                event.op == proposal.plan.operation && sources.iter().all(|source| has(&event, source));
+            if is_it && !sources.is_empty() {
+                let decision =
+                    Decision { at: event.at, by: self.core.client.clone(), operation: Some(event.id) };
+                return Ok(Proposal { state: ProposalState::Accepted, decision: Some(decision), ..proposal });
+            }
+        }
+        Ok(proposal)
     }
 
     /// Finds a proposal by its id, or by the beginning of it.

@@ -43,10 +43,11 @@ fn settings() -> Vec<Setting> {
             section = name.to_owned();
             general = std::mem::take(&mut comment);
         } else if let Some((name, _)) = line.split_once(" = ").filter(|_| !line.starts_with(' ')) {
-            let value = &table[&section][name];
+            // A list of tables stands before the sections, by itself.
+            let value = if section.is_empty() { &table[name] } else { &table[&section][name] };
             let meaning = if comment.is_empty() { &general } else { &comment };
             found.push(Setting {
-                key: format!("{section}.{name}"),
+                key: if section.is_empty() { name.to_owned() } else { format!("{section}.{name}") },
                 default: value.to_string(),
                 meaning: meaning.trim().to_owned(),
                 is_general: comment.is_empty(),
@@ -81,8 +82,10 @@ fn variable(key: &str) -> String {
 
 /// Says whether a vault's own file may set a key, by trying it.
 fn may_vault_set(setting: &Setting) -> bool {
-    let (section, name) = setting.key.split_once('.').unwrap();
-    let text = format!("[{section}]\n{name} = {}\n", setting.default);
+    let text = match setting.key.split_once('.') {
+        Some((section, name)) => format!("[{section}]\n{name} = {}\n", setting.default),
+        None => format!("{} = {}\n", setting.key, setting.default),
+    };
     let vault = TestVault::new(&[(".sidenote/config.toml", &text)]);
     match Config::load(vault.root(), &[]) {
         Ok(_) => true,
@@ -119,7 +122,7 @@ fn settings_of_the_reference_are_those_of_the_program() {
     );
     let mut section = "";
     for setting in &settings {
-        let (of, _) = setting.key.split_once('.').unwrap();
+        let of = setting.key.split('.').next().unwrap();
         if of != section {
             section = of;
             let general = if setting.is_general {
