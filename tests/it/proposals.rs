@@ -367,3 +367,13 @@ fn a_proposal_that_was_applied_before_the_program_ended_counts_as_accepted() {
     assert_eq!(store.proposals().show(&id).unwrap().proposal.state, ProposalState::Accepted);
     assert_eq!(store.proposals().waiting_count().unwrap(), 0);
 }
+
+#[test]
+fn ids_and_times_of_properties_are_not_left_out() {
+    let front = "---\nid: 7f3a\ncreated_at: 2026-01-02\nroom: 12\n---\n";
+    let vault = TestVault::new(&[("Plan.md", &format!("{front}We row.\n"))]);
+    let store = vault.store();
+    let proposal = proposed(&store, "Plan", "We sail.");
+    let edited = store.proposals().edit(&proposal.id, None, "We sail.\n", &[], false).unwrap();
+    assert_eq!(edited.proposal.left_out, ["12"]);
+}

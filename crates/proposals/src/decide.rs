@@ -12,6 +12,7 @@ use sidenote_markdown::decode::decode;
 use sidenote_markdown::edit::{
     ChangeSet, Content, ContentHash, FileChange, FileLocation, apply, single_edit,
 };
+use sidenote_markdown::note::Note;
 use sidenote_markdown::path::NotePath;
 use sidenote_memory::left_out::left_out;
 use sidenote_open_vault::caller::Role;
@@ -294,7 +295,7 @@ impl Proposals<'_> {
         let mut sources = Vec::new();
         for source in &proposal.sources {
             let Some(path) = NotePath::from_disk(&source.path) else { continue };
-            sources.push(decode(&self.core.read_bytes(&path)?).text.into_owned());
+            sources.push(without_own_lines(&decode(&self.core.read_bytes(&path)?).text));
         }
         let sources: Vec<&str> = sources.iter().map(String::as_str).collect();
         let mut result = String::new();
@@ -430,6 +431,18 @@ fn written_path(proposal: &Proposal, path: Option<&str>) -> Result<String> {
         (None, _) => Err(Error::invalid(format!("the proposal {} writes several files", proposal.id))
             .with_hint(format!("name one of: {}", listed()))),
     }
+}
+
+/// Returns a text without the properties that are of the note itself and no fact: ids and times.
+fn without_own_lines(text: &str) -> String {
+    let end = Note::parse(text).body_start;
+    let (front, body) = (text.get(..end).unwrap_or_default(), text.get(end..).unwrap_or_default());
+    let is_own = |line: &&str| {
+        let key = line.split(':').next().unwrap_or_default();
+        ["id", "created", "created_at", "updated", "updated_at", "modified"].contains(&key)
+    };
+    let kept: String = front.split_inclusive('\n').filter(|line| !is_own(line)).collect();
+    kept + body
 }
 
 /// Refuses a text that leaves out something that is not declared.
