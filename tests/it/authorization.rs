@@ -1,6 +1,7 @@
 //! Tests the authorization server for one or a few people: the whole dance, who is slowed down, and what is recorded. The
 //! wrong requests are in the files below.
 
+mod attacks;
 mod served;
 mod wrong;
 
@@ -139,6 +140,8 @@ impl Bench {
         let reply =
             self.register(&json!({ "client_name": "Test <b>client</b>", "redirect_uris": [REDIRECT] }));
         assert_eq!(reply.status, 201, "{}", reply.body);
+        // The log is in the order of time.
+        self.pass(1);
         json_of(&reply)["client_id"].as_str().unwrap().to_owned()
     }
 

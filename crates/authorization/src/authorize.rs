@@ -182,11 +182,20 @@ impl AuthorizationServer {
             let sealed = form.get("ticket")?;
             self.key.open(sealed, cookie, self.now())
         });
-        let Some(mut ticket) = ticket else { return Ok(page::refusal(403, expired)) };
+        let sealed = form.get("ticket").map(TokenHash::of);
+        let (Some(mut ticket), Some(sealed)) = (ticket, sealed) else {
+            return Ok(page::refusal(403, expired));
+        };
+        if self.decided().has(&sealed) {
+            return Ok(page::refusal(403, expired));
+        }
         match form.get("decision") {
             Some("allow") => {}
             Some("deny") => {
-                self.note(&ticket, "denied", Some(request.address));
+                if !self.decided().add(sealed, ticket.expires, self.now()) {
+                    return Ok(page::refusal(403, expired));
+                }
+                self.note(&ticket, "denied", request.address);
                 let denied = [("error", "access_denied"), ("error_description", "the person said no")];
                 return Ok(self.lead_back(&ticket.redirect_uri, ticket.state.as_deref(), &denied));
             }
@@ -195,11 +204,14 @@ impl AuthorizationServer {
         if let Err(refusal) = self.check_passphrase(&ticket, form.get("passphrase"), request.address)? {
             return Ok(refusal);
         }
+        if !self.decided().add(sealed, ticket.expires, self.now()) {
+            return Ok(page::refusal(403, expired));
+        }
         if form.get("write").is_none() {
             ticket.scopes = Scopes::Read;
         }
         let code = new_token("sidenote-code-")?;
-        self.note(&ticket, "consented", Some(request.address));
+        self.note(&ticket, "consented", request.address);
         let reply = self.lead_back(&ticket.redirect_uri, ticket.state.as_deref(), &[("code", &code)]);
         self.codes().add(&code, Code::of(ticket, self.now()), self.now());
         Ok(reply)
@@ -233,7 +245,7 @@ impl AuthorizationServer {
         };
         if !is_right {
             tracing::warn!("a login with a wrong passphrase is refused");
-            self.note(ticket, "wrong-passphrase", Some(address));
+            self.note(ticket, "wrong-passphrase", address);
             return Ok(Err(self.consent_page(403, ticket, Some("The passphrase is wrong."))?));
         }
         self.slowdown().succeed(address);

@@ -43,7 +43,7 @@ pub use crate::metadata::{AUTHORIZATION_METADATA, RESOURCE_METADATA};
 pub use crate::scope::Scopes;
 use crate::slowdown::{Quota, Slowdown};
 use crate::state::{Grant, StateFile};
-use crate::ticket::{Ticket, TicketKey};
+use crate::ticket::{Decided, Ticket, TicketKey};
 use crate::token::TokenHash;
 
 /// The largest body of a request in bytes.
@@ -111,6 +111,7 @@ pub struct AuthorizationServer {
     rule: DescribeRule,
     documents: ClientDocuments,
     codes: Mutex<Codes>,
+    decided: Mutex<Decided>,
     slowdown: Mutex<Slowdown>,
     registrations: Mutex<Quota>,
     /// Held while a passphrase is hashed.
@@ -136,6 +137,7 @@ impl AuthorizationServer {
             rule: options.rule,
             documents: ClientDocuments::new(options.fetch),
             codes: Mutex::default(),
+            decided: Mutex::default(),
             slowdown: Mutex::default(),
             registrations: Mutex::new(registration::quota()),
             hashing: Mutex::default(),
@@ -227,6 +229,10 @@ impl AuthorizationServer {
         self.codes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn decided(&self) -> MutexGuard<'_, Decided> {
+        self.decided.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn slowdown(&self) -> MutexGuard<'_, Slowdown> {
         self.slowdown.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -240,15 +246,20 @@ impl AuthorizationServer {
     }
 
     /// Notes in the audit log what a person decided.
-    fn note(&self, ticket: &Ticket, event: &str, address: Option<IpAddr>) {
-        self.audit.add(&AuditEntry {
-            address: address.map(|address| address.to_string()),
+    fn note(&self, ticket: &Ticket, event: &str, address: IpAddr) {
+        let entry = AuditEntry {
+            address: Some(address.to_string()),
             client_id: Some(ticket.client_id.clone()),
             client: Some(ticket.client_name.clone()),
             scope: Some(ticket.scopes.text().to_owned()),
             resource: Some(ticket.resource.clone()),
             ..AuditEntry::new(self.now(), event)
-        });
+        };
+        // Whoever is asked without the right passphrase may be anybody.
+        match event {
+            "consented" => self.audit.add(&entry),
+            _ => self.audit.add_of_stranger(entry, address),
+        }
     }
 }
 

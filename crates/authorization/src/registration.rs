@@ -56,13 +56,12 @@ impl AuthorizationServer {
             "scope": self.most.text(),
         });
         let entry = AuditEntry {
-            address: Some(request.address.to_string()),
             client_id: Some(client.id.clone()),
             client: Some(client.name.clone()),
             ..AuditEntry::new(now, "registered")
         };
         self.state.change(now, |state| state.add_client(client))?;
-        self.audit.add(&entry);
+        self.audit.add_of_stranger(entry, request.address);
         Ok(Reply::json(201, &document))
     }
 }

@@ -1,5 +1,7 @@
 //! Tickets: authorization requests that were checked, which the page of consent sends back. The server signs them with a key
-//! of its process, and stores none, so that requests of strangers take no memory.
+//! of its process, and stores none, so that requests of strangers take no memory. A ticket that was decided counts no more.
+
+use std::collections::VecDeque;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -12,6 +14,9 @@ use crate::token::{TokenHash, is_same, random_bytes};
 
 /// The time in milliseconds that the person has to decide.
 const LIFETIME: i64 = 10 * 60_000;
+/// The decided tickets that are remembered. Strangers can deny their own, so the oldest is forgotten beyond that: it could only
+/// be denied again, or allowed with the passphrase.
+const MAX_DECIDED: usize = 4096;
 
 /// An authorization request that was checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,5 +77,29 @@ impl TicketKey {
         }
         let ticket: Ticket = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text).ok()?).ok()?;
         (ticket.expires > now && ticket.browser == TokenHash::of(cookie)).then_some(ticket)
+    }
+}
+
+/// The tickets that were decided, until they expire.
+#[derive(Debug, Default)]
+pub(crate) struct Decided(VecDeque<(TokenHash, Timestamp)>);
+
+impl Decided {
+    /// Returns whether a sealed ticket was decided.
+    pub(crate) fn has(&self, sealed: &TokenHash) -> bool {
+        self.0.iter().any(|(known, _)| known == sealed)
+    }
+
+    /// Adds a sealed ticket. Returns whether it was not decided before.
+    pub(crate) fn add(&mut self, sealed: TokenHash, expires: Timestamp, now: Timestamp) -> bool {
+        self.0.retain(|(_, expires)| *expires > now);
+        if self.has(&sealed) {
+            return false;
+        }
+        if self.0.len() >= MAX_DECIDED {
+            self.0.pop_front();
+        }
+        self.0.push_back((sealed, expires));
+        true
     }
 }
