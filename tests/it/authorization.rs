@@ -332,7 +332,8 @@ fn a_reused_code_or_refresh_token_ends_the_whole_grant() {
     assert_eq!(bench.refresh(&client, text(&tokens["refresh_token"]), &[]).status, 400);
 
     let (client, first) = bench.log_in();
-    let second = json_of(&bench.refresh(&client, text(&first["refresh_token"]), &[]));
+    let used = json_of(&bench.refresh(&client, text(&first["refresh_token"]), &[]));
+    let second = json_of(&bench.refresh(&client, text(&used["refresh_token"]), &[]));
     assert_eq!(
         json_of(&bench.refresh(&client, text(&first["refresh_token"]), &[]))["error"],
         "invalid_grant"

@@ -57,7 +57,8 @@ impl AuthorizationServer {
                 ));
             }
         };
-        if self.state.read()?.passphrase.is_none() {
+        let state = self.state.read()?;
+        if state.passphrase.is_none() {
             return Ok(page::refusal(
                 503,
                 "This server has no passphrase yet. Set one on its computer: sidenote login passphrase",
@@ -75,6 +76,7 @@ impl AuthorizationServer {
             resource,
             browser: TokenHash::of(&cookie),
             expires: ticket::expiry(self.now()),
+            generation: state.generation.clone(),
         };
         let reply = self.consent_page(200, &ticket, None)?;
         let is_secure = self.issuer.starts_with("https://");
@@ -186,7 +188,7 @@ impl AuthorizationServer {
         let (Some(mut ticket), Some(sealed)) = (ticket, sealed) else {
             return Ok(page::refusal(403, expired));
         };
-        if self.decided().has(&sealed) {
+        if self.decided().has(&sealed) || self.state.read()?.generation != ticket.generation {
             return Ok(page::refusal(403, expired));
         }
         match form.get("decision") {

@@ -20,6 +20,8 @@ pub(crate) struct Code {
     pub(crate) challenge: String,
     pub(crate) scopes: Scopes,
     pub(crate) resource: String,
+    /// The generation of the state in which its ticket was made.
+    pub(crate) generation: String,
     expires: Timestamp,
 }
 
@@ -33,24 +35,38 @@ impl Code {
             challenge: ticket.challenge,
             scopes: ticket.scopes,
             resource: ticket.resource,
+            generation: ticket.generation,
             expires: Timestamp::from_millis(now.millis() + LIFETIME),
         }
     }
 }
 
-/// The codes that were not used yet. Each was made after the passphrase was right, so they are few.
+/// The codes of the last minute. Each was made after the passphrase was right, so they are few.
 #[derive(Debug, Default)]
-pub(crate) struct Codes(HashMap<TokenHash, Code>);
+pub(crate) struct Codes(HashMap<TokenHash, Entry>);
+
+/// A code, until it expires. Once it is used, only the time is kept, so that its reuse is noticed.
+#[derive(Debug)]
+struct Entry {
+    code: Option<Code>,
+    expires: Timestamp,
+}
 
 impl Codes {
     /// Adds a code.
     pub(crate) fn add(&mut self, code: &str, stands_for: Code, now: Timestamp) {
-        self.0.retain(|_, code| code.expires > now);
-        self.0.insert(TokenHash::of(code), stands_for);
+        self.0.retain(|_, entry| entry.expires > now);
+        let expires = stands_for.expires;
+        self.0.insert(TokenHash::of(code), Entry { code: Some(stands_for), expires });
+    }
+
+    /// Returns whether this is a code of the last minute, used or not.
+    pub(crate) fn knows(&self, code: &TokenHash) -> bool {
+        self.0.contains_key(code)
     }
 
     /// Takes a code, which counts no more, whatever comes of it. Returns `None` if it does not count.
     pub(crate) fn take(&mut self, code: &TokenHash, now: Timestamp) -> Option<Code> {
-        self.0.remove(code).filter(|code| code.expires > now)
+        self.0.get_mut(code)?.code.take().filter(|code| code.expires > now)
     }
 }

@@ -9,6 +9,7 @@ use sidenote_base::error::{Error, Result};
 use crate::audit::{self, AuditEntry, AuditLog};
 use crate::passphrase::PassphraseHash;
 use crate::state::{Grant, StateFile};
+use crate::token::new_id;
 
 /// The name of the folder below that of the user's data.
 const FOLDER: &str = "authorization";
@@ -100,13 +101,17 @@ impl Logins {
         Ok(self.state.read()?.passphrase.is_some())
     }
 
-    /// Sets the passphrase. Grants stay. Returns whether there was one before.
+    /// Sets the passphrase. Grants stay; pages of consent and codes count no more. Returns whether there was one before.
     ///
     /// # Errors
     /// `Invalid` if it is too short or too long; an error if the state cannot be written.
     pub fn set_passphrase(&self, passphrase: &str, now: Timestamp) -> Result<bool> {
         let hash = PassphraseHash::of(passphrase)?;
-        let before = self.state.change(now, |state| state.passphrase.replace(hash))?;
+        let generation = new_id()?;
+        let before = self.state.change(now, |state| {
+            state.generation = generation;
+            state.passphrase.replace(hash)
+        })?;
         self.audit.add(&AuditEntry::new(now, "passphrase-set"));
         Ok(before.is_some())
     }
@@ -137,7 +142,8 @@ impl Logins {
         audit::read(self.state.folder(), limit)
     }
 
-    /// Revokes the grant with an id or the beginning of one, or all grants.
+    /// Revokes the grant with an id or the beginning of one, or all grants. Pages of consent and codes count no more, so that
+    /// no access comes of what was allowed before.
     ///
     /// # Errors
     /// `NotFound` if there is no such grant; `Invalid` if several begin so; an error if the state cannot be written.
@@ -157,23 +163,19 @@ impl Logins {
                 }
             }
         }
-        if dry_run || meant.is_empty() {
+        if dry_run {
             return Ok(RevokeReply { applied: false, revoked: meant });
         }
-        let entries = self.state.change(now, |state| {
-            let is_meant = |grant: &Grant| meant.iter().any(|meant| meant.id == grant.id);
-            let ended: Vec<AuditEntry> = state
-                .grants
-                .iter()
-                .filter(|grant| is_meant(grant))
-                .map(|grant| entry(now, "revoked", grant))
-                .collect();
-            state.grants.retain(|grant| !is_meant(grant));
-            ended
+        let generation = new_id()?;
+        let ended = self.state.change(now, |state| {
+            state.generation = generation;
+            // All grants are those that there are now, not those that were listed.
+            let is_meant = |grant: &Grant| id.is_none() || meant.iter().any(|meant| meant.id == grant.id);
+            state.end(is_meant)
         })?;
-        for entry in &entries {
-            self.audit.add(entry);
+        for grant in &ended {
+            self.audit.add(&entry(now, "revoked", grant));
         }
-        Ok(RevokeReply { applied: true, revoked: meant })
+        Ok(RevokeReply { applied: true, revoked: ended.iter().map(GrantInfo::of).collect() })
     }
 }

@@ -36,6 +36,22 @@ pub(crate) struct AccessToken {
     pub(crate) expires: Timestamp,
 }
 
+/// A refresh token that was used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct UsedToken {
+    pub(crate) hash: TokenHash,
+    /// When it was used first.
+    pub(crate) used: Timestamp,
+}
+
+/// The refreshes in an hour.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Refreshes {
+    /// The number of the hour.
+    pub(crate) hour: i64,
+    pub(crate) count: u32,
+}
+
 /// What a person has granted to a client: the tokens that were issued from one authorization.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Grant {
@@ -53,9 +69,14 @@ pub(crate) struct Grant {
     /// The authorization code, so that its reuse is noticed.
     pub(crate) code: TokenHash,
     pub(crate) access: Vec<AccessToken>,
-    /// The refresh token that counts, and those before it, the newest last.
+    /// The secret that all refresh tokens of the grant begin with, so that any of them is known, however old.
+    pub(crate) family: TokenHash,
+    /// The refresh token that counts.
     pub(crate) refresh: TokenHash,
-    pub(crate) earlier: Vec<TokenHash>,
+    /// The one before it.
+    pub(crate) previous: Option<UsedToken>,
+    /// The refreshes of the current hour.
+    pub(crate) refreshes: Refreshes,
     /// When the refresh token expires.
     pub(crate) expires: Timestamp,
 }
@@ -64,6 +85,9 @@ pub(crate) struct Grant {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct State {
     pub(crate) passphrase: Option<PassphraseHash>,
+    /// Changes when the owner sets a passphrase or takes access back. Tickets and codes count only while it is the same.
+    #[serde(default)]
+    pub(crate) generation: String,
     #[serde(default)]
     pub(crate) clients: Vec<Client>,
     #[serde(default)]
@@ -84,6 +108,13 @@ impl State {
             !is_forgotten
         });
         self.grants = grants;
+    }
+
+    /// Removes the grants of which `is_meant` is true, and returns them.
+    pub(crate) fn end(&mut self, is_meant: impl Fn(&Grant) -> bool) -> Vec<Grant> {
+        let (ended, kept) = std::mem::take(&mut self.grants).into_iter().partition(is_meant);
+        self.grants = kept;
+        ended
     }
 
     /// Removes grants and access tokens that have expired.

@@ -31,6 +31,8 @@ pub(crate) struct Ticket {
     /// The cookie of the browser for which it was made, so that no other page can send it.
     pub(crate) browser: TokenHash,
     pub(crate) expires: Timestamp,
+    /// The generation of the state in which it was made.
+    pub(crate) generation: String,
 }
 
 /// Returns when a ticket that is made now expires.

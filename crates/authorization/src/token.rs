@@ -43,6 +43,22 @@ pub(crate) fn new_token(prefix: &str) -> Result<String> {
     Ok(format!("{prefix}{}", URL_SAFE_NO_PAD.encode(random_bytes::<TOKEN_BYTES>()?)))
 }
 
+/// What separates the family of a refresh token from the rest: no character of base64url.
+const FAMILY_END: char = '.';
+
+/// Returns a new token of a family of tokens.
+///
+/// # Errors
+/// `Internal` if the system has no random numbers.
+pub(crate) fn next_of_family(family: &str) -> Result<String> {
+    new_token(&format!("{family}{FAMILY_END}"))
+}
+
+/// Returns the family of a token, if it has one.
+pub(crate) fn family_of(token: &str) -> Option<&str> {
+    token.split_once(FAMILY_END).map(|(family, _)| family)
+}
+
 /// Returns a new id of 96 random bits, which is shown and typed.
 ///
 /// # Errors
