@@ -410,7 +410,7 @@ fn a_client_is_known_by_the_document_at_its_address() {
 #[test]
 fn a_program_of_this_machine_may_use_any_port() {
     let bench = Bench::new();
-    let registered = json!({ "redirect_uris": ["http://127.0.0.1/callback", "cursor://anysphere/callback"] });
+    let registered = json!({ "redirect_uris": ["http://127.0.0.1/callback", "cursor://anysphere/callback", "com.example.app:/callback"] });
     let client = json_of(&bench.register(&registered))["client_id"].as_str().unwrap().to_owned();
     for (uri, status) in [
         ("http://127.0.0.1:4711/callback", 200),
@@ -424,8 +424,41 @@ fn a_program_of_this_machine_may_use_any_port() {
         ("http://127.0.0.1:4711@evil.example/callback", 400),
         ("http://127.0.0.1:4711/x/../callback", 400),
         ("cursor://anysphere:1/callback", 400),
+        ("com.example.app:/callback", 200),
+        ("http:127.0.0.1/callback", 400),
+        ("http:127.0.0.1:2/callback", 400),
+        ("http://127.0.0.1:2?/callback", 400),
+        ("http://127.0.0.1:2#/callback", 400),
+        ("http://127.0.0.1:2\\callback", 400),
+        ("http://x@127.0.0.1:2/callback", 400),
+        ("http://127.0.0.1.evil.example/callback", 400),
+        ("http://127.1:2/callback", 400),
+        ("http://0x7f000001:2/callback", 400),
+        ("http://127.0.0.1:2/%63allback", 400),
     ] {
         assert_eq!(bench.ask(&client, &[("redirect_uri", Some(uri))]).status, status, "{uri}");
+    }
+}
+
+#[test]
+fn the_page_shows_where_it_leads_and_no_name_that_cannot_be_read() {
+    let bench = Bench::new();
+    for (name, shown) in [
+        (
+            "\u{202E}\u{061C}\u{3164}\u{115F}\u{1160}\u{FFA0}\u{00AD}\u{E0041}\u{E007F}\u{FE0F}",
+            "a client without a name",
+        ),
+        ("  \u{2800} ", "a client without a name"),
+        ("Cl\u{00AD}au\u{200B}de\u{E0041}", "Claude"),
+    ] {
+        let registered = json!({ "client_name": name, "redirect_uris": ["https://client.example:8443/callback", "http://[::1]/callback"] });
+        let client = json_of(&bench.register(&registered));
+        assert_eq!(client["client_name"], shown, "{name:?}");
+        let id = text(&client["client_id"]);
+        let page = bench.ask(id, &[("redirect_uri", Some("https://client.example:8443/callback"))]);
+        assert!(page.body.contains("<dd>client.example:8443</dd>"), "{}", page.body);
+        let page = bench.ask(id, &[("redirect_uri", Some("http://[::1]:4711/callback"))]);
+        assert!(page.body.contains("<dd>this computer, port 4711</dd>"), "{}", page.body);
     }
 }
 

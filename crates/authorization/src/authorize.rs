@@ -50,6 +50,12 @@ impl AuthorizationServer {
         let (challenge, scopes, resource) = match self.checked(&parameters) {
             Ok(checked) => checked,
             Err((error, why)) => {
+                // Whoever registers could have anybody led anywhere from the address of this server (RFC 9700, 4.11.2).
+                let is_trusted = client::is_address(&known.client.id)
+                    || self.state.read()?.grants.iter().any(|grant| grant.client_id == known.client.id);
+                if !is_trusted {
+                    return Ok(page::refusal(400, &format!("The request of the client is wrong: {why}.")));
+                }
                 return Ok(self.lead_back(
                     &known.redirect_uri,
                     known.state.as_deref(),

@@ -76,13 +76,23 @@ pub(crate) fn read(metadata: &Value, id: String, now: Timestamp) -> Result<Clien
     Ok(Client { id, name, redirect_uris, registered: now })
 }
 
-/// Returns a name without control characters and without marks that turn the direction of text.
+/// Returns a name without control characters, and without characters that show nothing or turn the direction of text.
 fn plain_name(name: &str) -> String {
-    let is_shown = |c: &char| {
-        !c.is_control()
-            && !matches!(*c, '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}')
-    };
+    let is_shown = |c: &char| !c.is_control() && !is_ignorable(*c);
     name.chars().filter(is_shown).take(LONGEST_NAME).collect::<String>().trim().to_owned()
+}
+
+/// Returns whether a character is ignored where it cannot be shown (`Default_Ignorable_Code_Point` of Unicode), separates
+/// lines, or is blank though it is no white space.
+fn is_ignorable(c: char) -> bool {
+    matches!(
+        c,
+        '\u{00AD}' | '\u{034F}' | '\u{061C}' | '\u{115F}'..='\u{1160}' | '\u{17B4}'..='\u{17B5}'
+            | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}'
+            | '\u{2060}'..='\u{206F}' | '\u{2800}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}'
+            | '\u{FFA0}' | '\u{FFF0}'..='\u{FFFB}' | '\u{1BCA0}'..='\u{1BCA3}'
+            | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E0FFF}'
+    )
 }
 
 /// Returns whether the id of a client is the address of its metadata.

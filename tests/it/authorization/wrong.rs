@@ -125,6 +125,17 @@ fn registrations() -> Vec<(Value, &'static str)> {
         (uris("data:text/html,x"), "invalid_redirect_uri"),
         (uris("file:///etc/passwd"), "invalid_redirect_uri"),
         (uris("/callback"), "invalid_redirect_uri"),
+        (uris("http:localhost/callback"), "invalid_redirect_uri"),
+        (uris("http:/localhost/callback"), "invalid_redirect_uri"),
+        (uris("http://127.1/callback"), "invalid_redirect_uri"),
+        (uris("http://127.0.0.2/callback"), "invalid_redirect_uri"),
+        (uris("http://LOCALHOST/callback"), "invalid_redirect_uri"),
+        (uris("http://localhost:99999/callback"), "invalid_redirect_uri"),
+        (uris("https:client.example/callback"), "invalid_redirect_uri"),
+        (uris("https://client.example;script-src/callback"), "invalid_redirect_uri"),
+        (uris("https://*.example/callback"), "invalid_redirect_uri"),
+        (uris("ms-settings:display"), "invalid_redirect_uri"),
+        (uris("steam://run/1"), "invalid_redirect_uri"),
         (uris("https://client.example/\r\nx"), "invalid_redirect_uri"),
         (uris(&format!("https://client.example/{}", "x".repeat(2048))), "invalid_redirect_uri"),
     ]
@@ -151,7 +162,14 @@ fn wrong_clients_and_redirects_are_told_to_the_person_alone() {
 #[test]
 fn wrong_authorization_requests_are_led_back_with_the_error() {
     let bench = Bench::new();
-    let client = bench.client();
+    // Nobody is led back to a client that anybody may have registered, and to which nobody gave access.
+    let stranger = bench.client();
+    for (change, _) in LED_BACK {
+        let reply = bench.ask(&stranger, &[change]);
+        assert_eq!((reply.status, reply.header("location")), (400, None), "{change:?}");
+        assert!(reply.body.contains("The request of the client is wrong"), "{change:?}: {}", reply.body);
+    }
+    let (client, _) = bench.log_in();
     for (change, error) in LED_BACK {
         let reply = bench.ask(&client, &[change]);
         let location = reply.header("location").unwrap_or_else(|| panic!("{change:?}: {}", reply.body));
