@@ -82,11 +82,19 @@ impl Bench {
 
     /// Starts a server on the data of a user.
     fn of(data: &Arc<TempDir>, issuer: &str, most: Scopes) -> Self {
+        Self::with_vaults(data, issuer, most, "")
+    }
+
+    /// Starts a server of vaults in a folder.
+    fn with_vaults(data: &Arc<TempDir>, issuer: &str, most: Scopes, folder: &str) -> Self {
         let logins = Logins::new(data.path().to_owned());
         let now = Arc::new(AtomicI64::new(Timestamp::parse("2026-11-21").unwrap().millis()));
         let clock = Arc::clone(&now);
-        let resource =
-            |name: &str| Resource { address: format!("{issuer}/v/{name}/mcp"), vault: name.to_owned() };
+        let resource = |name: &str| Resource {
+            address: format!("{issuer}/v/{name}/mcp"),
+            vault: name.to_owned(),
+            identity: format!("{folder}/{name}"),
+        };
         let server = AuthorizationServer::new(Options {
             issuer: issuer.to_owned(),
             resources: vec![resource("anna"), resource("family")],

@@ -59,6 +59,8 @@ pub struct Resource {
     pub address: String,
     /// The name of its vault, which the page of consent shows.
     pub vault: String,
+    /// What the vault is known by, whatever its address and its name are: tokens count for it alone.
+    pub identity: String,
 }
 
 /// Says what an endpoint lets a client do by the rules of its owner: called with the address of the endpoint and the name of the
@@ -186,7 +188,8 @@ impl AuthorizationServer {
         let state = self.state.read()?;
         let found = state.grants.iter().find_map(|grant| {
             let access = grant.access.iter().find(|access| access.hash == hash)?;
-            (access.expires > now && grant.resource == resource).then_some((grant, access.expires))
+            let counts = access.expires > now && grant.resource == resource && self.serves(grant);
+            counts.then_some((grant, access.expires))
         });
         Ok(found.map(|(grant, expires)| Holder {
             grant: grant.id.clone(),
@@ -208,6 +211,12 @@ impl AuthorizationServer {
     /// Returns the time.
     pub fn now(&self) -> Timestamp {
         (self.now)()
+    }
+
+    /// Returns whether the vault of a grant is still the one at its endpoint.
+    fn serves(&self, grant: &Grant) -> bool {
+        let is_it = |known: &Resource| known.address == grant.resource && known.identity == grant.vault;
+        self.resources.iter().any(is_it)
     }
 
     /// Returns the endpoint that a request names, or the only one.

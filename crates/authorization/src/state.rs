@@ -63,6 +63,8 @@ pub(crate) struct Grant {
     pub(crate) scopes: Scopes,
     /// The address of the endpoint for which the tokens count.
     pub(crate) resource: String,
+    /// What the vault of the endpoint was known by.
+    pub(crate) vault: String,
     pub(crate) granted: Timestamp,
     /// When tokens were issued last.
     pub(crate) renewed: Timestamp,

@@ -161,8 +161,10 @@ impl AuthorizationServer {
             if code.generation != state.generation {
                 return Outcome::refused(invalid_grant("the person has taken access back since"));
             }
+            let vault = self.resources.iter().find(|known| known.address == code.resource);
             let grant = Grant {
                 id,
+                vault: vault.map(|vault| vault.identity.clone()).unwrap_or_default(),
                 client_id: code.client_id,
                 client_name: code.client_name,
                 redirect: redirect_uri::shown(&code.redirect_uri),
@@ -274,6 +276,9 @@ impl AuthorizationServer {
         };
         if form.get("resource").is_some_and(|given| !self.is_resource(given, &grant.resource)) {
             return Err(Reply::error(400, "invalid_target", "the grant is for another resource"));
+        }
+        if !self.serves(grant) {
+            return Err(invalid_grant("the endpoint has another vault now; connect the client again"));
         }
         Ok(scopes)
     }

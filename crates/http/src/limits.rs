@@ -85,6 +85,20 @@ impl Admission {
         self.read_up_to(headers, body, MAX_BODY, "").await
     }
 
+    /// Reads the body of a request of up to 64 KB, for an address that anybody may use. It reserves nothing, however it is
+    /// sent, so that strangers take no place of others.
+    ///
+    /// # Errors
+    /// The response for a request that is too large, too slow or incomplete.
+    pub async fn read_small(&self, headers: &HeaderMap, body: Body) -> Result<Bytes, Response> {
+        let has_length = headers.contains_key(header::CONTENT_LENGTH);
+        let (bytes, _) = match has_length {
+            true => self.read_up_to(headers, body, UNRESERVED_BODY, "").await?,
+            false => self.read_within(body, UNRESERVED_BODY, None, "").await?,
+        };
+        Ok(bytes)
+    }
+
     /// Reads the body of a request as [`Self::read`] does, but of up to `most` bytes, for an address that takes files.
     /// A sender may send one body larger than [`MAX_BODY`] at a time, and such bodies of all senders share a limit of
     /// bytes. So the memory stays bounded, and no sender can take all places. Such a request must announce its length.
@@ -108,6 +122,17 @@ impl Admission {
         if declared.is_some_and(|length| length > UNRESERVED_BODY) {
             reserved = Some(self.reserve(largest, sender).await?);
         }
+        self.read_within(body, largest, reserved, sender).await
+    }
+
+    /// Reads a body of up to `largest` bytes, and reserves memory if it is larger than what needs none.
+    async fn read_within(
+        &self,
+        body: Body,
+        largest: usize,
+        mut reserved: Option<BodyReservation>,
+        sender: &str,
+    ) -> Result<(Bytes, Option<BodyReservation>), Response> {
         let started = Instant::now();
         let mut body = body;
         let mut bytes = Vec::new();

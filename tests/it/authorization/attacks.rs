@@ -1,6 +1,8 @@
 //! What strangers, thieves of tokens and races try at the authorization server, and what stays true then.
 
-use super::{Bench, FORM, MINUTE, PASSPHRASE, encoded, json_of, pairs, text};
+use sidenote::authorization::Scopes;
+
+use super::{Bench, FORM, ISSUER, MINUTE, PASSPHRASE, encoded, json_of, pairs, text};
 
 #[test]
 fn strangers_cannot_push_lines_out_of_the_audit_log() {
@@ -172,4 +174,18 @@ fn a_used_refresh_token_ends_its_grant_at_the_revocation_endpoint() {
     let form = encoded(&pairs(&[("client_id", &client), ("token", text(&first["refresh_token"]))], &[]));
     assert_eq!(bench.send("POST", "/revoke", FORM, &form).status, 200);
     assert!(!bench.counts(text(&second["access_token"])));
+}
+
+#[test]
+fn a_token_opens_no_other_vault_at_the_same_address() {
+    let bench = Bench::new();
+    let (client, tokens) = bench.log_in();
+    let other = Bench::with_vaults(&bench._data, ISSUER, Scopes::Write, "/elsewhere");
+    assert!(!other.counts(text(&tokens["access_token"])));
+    let reply = other.refresh(&client, text(&tokens["refresh_token"]), &[]);
+    assert_eq!(json_of(&reply)["error"], "invalid_grant");
+    // The same vault is known again.
+    let again = Bench::of(&bench._data, ISSUER, Scopes::Write);
+    assert!(again.counts(text(&tokens["access_token"])));
+    assert_eq!(again.refresh(&client, text(&tokens["refresh_token"]), &[]).status, 200);
 }

@@ -159,6 +159,33 @@ fn requests_without_a_length_are_answered() {
 }
 
 #[test]
+fn strangers_take_no_memory_from_large_calls() {
+    let vault = vault();
+    let server = serve(&vault, &[]);
+    let address = format!("http://{}", server.address());
+    let tokens = log_in(&server, &[], &format!("{address}/mcp"), &[("write", "yes")]);
+    let bearer = format!("Authorization: Bearer {}", tokens["access_token"].as_str().unwrap());
+    // Bodies without a length that stay open, of which four would take all memory for larger requests.
+    let part = "x".repeat((64 << 10) + 1);
+    let open: Vec<TcpStream> = (0..8)
+        .map(|_| {
+            let mut stream = TcpStream::connect(server.address()).unwrap();
+            let kind = "Content-Type: application/x-www-form-urlencoded\r\nTransfer-Encoding: chunked";
+            let head = format!("POST /token HTTP/1.1\r\nHost: {}\r\n{kind}\r\n\r\n", server.address());
+            write!(stream, "{head}{:x}\r\n{part}\r\n", part.len()).unwrap();
+            let mut reply = [0; 12];
+            stream.read_exact(&mut reply).unwrap();
+            assert_eq!(&reply, b"HTTP/1.1 413");
+            stream
+        })
+        .collect();
+    let long = json!({ "title": "Long", "content": "word ".repeat(30_000) });
+    let reply = call(&server, &[&bearer], "write_note", &long);
+    assert_eq!(reply.json()["result"]["isError"], json!(false), "{}", reply.text);
+    drop(open);
+}
+
+#[test]
 fn doctor_says_why_clients_cannot_log_in() {
     let vault = vault();
     let open = Server::of(&mut vault.command(&["mcp", "--http", SERVER]));

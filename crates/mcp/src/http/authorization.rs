@@ -1,7 +1,7 @@
 //! The authorization server of one or a few people over HTTP: its addresses, and the tokens of requests to vaults. What is
 //! decided is in the crate `authorization`; only its calls are made here, on threads for blocking work.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,11 +13,12 @@ use axum::http::uri::Uri;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use sidenote_authorization::{
-    AUTHORIZATION_METADATA, AuthorizationServer, Holder, MAX_BODY, MAX_DOCUMENT, Options, RESOURCE_METADATA,
-    Resource, Scopes,
+    AUTHORIZATION_METADATA, AuthorizationServer, Holder, MAX_DOCUMENT, Options, RESOURCE_METADATA, Resource,
+    Scopes,
 };
 use sidenote_base::clock::Clock;
 use sidenote_base::error::{Error, Result};
+use sidenote_base::platform::canonicalize;
 use sidenote_http::PeerAddress;
 use sidenote_http::limits::Admission;
 use sidenote_http::reply_body::ending_body;
@@ -80,8 +81,17 @@ impl Authorization {
             let name = path.strip_prefix("/v/").and_then(|rest| rest.strip_suffix("/mcp")).map(str::to_owned);
             let all = server.vaults.are_several().then(|| server.vaults.names().join(", "));
             let vault = all.or(name).or(folder).unwrap_or_default();
+            // The folders, so that tokens for one vault open no other that is served at the same address later.
+            let mut identity = blake3::Hasher::new();
+            let vaults = server.vaults.servers().chain((!server.vaults.are_several()).then_some(server));
+            for root in vaults.map(|server| server.shared.store.root().to_owned()).collect::<BTreeSet<_>>() {
+                let root =
+                    canonicalize(&root).map_err(|error| Error::io("find the folder of the vault", root, error))?;
+                identity.update(root.as_os_str().as_encoded_bytes()).update(&[0]);
+            }
+            let identity = identity.finalize().to_hex().to_string();
             servers.insert(format!("{issuer}{path}"), server.clone());
-            resources.push(Resource { address: format!("{issuer}{path}"), vault });
+            resources.push(Resource { address: format!("{issuer}{path}"), vault, identity });
         }
         let fetch = |url: &str| fetch_public_document(url, MAX_DOCUMENT as u64, DOCUMENT_TIMEOUT);
         let clock = options.clock;
@@ -194,13 +204,8 @@ pub(super) async fn answer(
     request: Request,
 ) -> Response {
     let (parts, body) = request.into_parts();
-    // A browser announces no length where it sends no body. What is sent without one is measured when it is there.
-    let read = match parts.headers.contains_key(header::CONTENT_LENGTH) {
-        true => admission.read_up_to(&parts.headers, body, MAX_BODY, "").await,
-        false => admission.read(&parts.headers, body).await,
-    };
-    let (bytes, _reserved) = match read {
-        Ok(read) => read,
+    let bytes = match admission.read_small(&parts.headers, body).await {
+        Ok(bytes) => bytes,
         Err(refusal) => return refusal,
     };
     let peer = parts.extensions.get::<PeerAddress>().map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.0);
