@@ -1,10 +1,13 @@
 //! The passphrase: its hash by Argon2id, and the check of one that was entered.
 
+use std::collections::HashSet;
+
 use argon2::{Algorithm, Argon2, Params, Version};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde::{Deserialize, Serialize};
 use sidenote_base::error::{Error, Result};
+use unicode_normalization::UnicodeNormalization as _;
 
 use crate::token::{is_same, random_bytes};
 
@@ -16,6 +19,8 @@ const LANES: u32 = 1;
 const HASH_BYTES: usize = 32;
 /// The fewest characters of a passphrase: four words of a list have more.
 const SHORTEST: usize = 12;
+/// The fewest different characters of a passphrase, so that none is a key that was held down.
+const FEWEST_DIFFERENT: usize = 5;
 /// The longest passphrase in bytes, so that nobody can have a long text hashed.
 pub(crate) const LONGEST: usize = 1024;
 
@@ -33,11 +38,19 @@ impl PassphraseHash {
     /// Hashes a new passphrase.
     ///
     /// # Errors
-    /// `Invalid` if it is too short or too long.
+    /// `Invalid` if it is too short, too long or too uniform.
     pub(crate) fn of(passphrase: &str) -> Result<Self> {
+        let passphrase = &normal(passphrase);
         if passphrase.chars().count() < SHORTEST {
             return Err(Error::invalid(format!("the passphrase has less than {SHORTEST} characters"))
                 .with_hint("take four or more words that do not belong together"));
+        }
+        let different: HashSet<char> = passphrase.chars().filter(|c| !c.is_whitespace()).collect();
+        if different.len() < FEWEST_DIFFERENT {
+            return Err(Error::invalid(format!(
+                "the passphrase has less than {FEWEST_DIFFERENT} different characters"
+            ))
+            .with_hint("take four or more words that do not belong together"));
         }
         if passphrase.len() > LONGEST {
             return Err(Error::invalid(format!("the passphrase has more than {LONGEST} bytes"))
@@ -60,9 +73,14 @@ impl PassphraseHash {
         if passphrase.len() > LONGEST || self.memory > 4 * MEMORY || self.passes > 4 * PASSES {
             return Ok(false);
         }
-        let given = hash(passphrase, &salt, self.memory, self.passes, self.lanes)?;
+        let given = hash(&normal(passphrase), &salt, self.memory, self.passes, self.lanes)?;
         Ok(expected.len() == HASH_BYTES && is_same(&given, &expected))
     }
+}
+
+/// Returns a passphrase as all keyboards and editors give it: composed, and without the mark at the beginning of a file.
+fn normal(passphrase: &str) -> String {
+    passphrase.trim_start_matches('\u{FEFF}').nfc().collect()
 }
 
 fn hash(passphrase: &str, salt: &[u8], memory: u32, passes: u32, lanes: u32) -> Result<[u8; HASH_BYTES]> {

@@ -186,9 +186,10 @@ impl StateFile {
             return Ok(result);
         }
         let failed = |error| Error::io("write", &path, error);
+        // Under the lock this process alone writes, so the temporary file has one name, and replaces what a crash left.
         let text = serde_json::to_vec(&state)
             .map_err(|error| Error::internal("cannot write the grants as JSON").with_source(error))?;
-        AtomicFile::new(&path).mode(0o600).sync().write(failed, |file| {
+        AtomicFile::new(&path).single_writer().mode(0o600).sync().write(failed, |file| {
             // An existing file may have had other permissions.
             platform::restrict_to_user(file).map_err(failed)?;
             std::io::Write::write_all(file, &text).map_err(failed)
