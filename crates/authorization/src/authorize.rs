@@ -1,6 +1,7 @@
 //! The authorization endpoint: checks a request, asks the person, and leads back to the client with a code.
 
 use std::net::IpAddr;
+use std::sync::PoisonError;
 
 use sidenote_base::error::Result;
 
@@ -239,13 +240,13 @@ impl AuthorizationServer {
             let text = format!("There were too many wrong passphrases. Try again in {seconds} seconds.");
             Ok(Err(self.consent_page(429, ticket, Some(&text))?.with("retry-after", seconds.to_string())))
         };
-        // One hash at a time: each takes 19 MiB of memory.
-        let Ok(_hashing) = self.hashing.try_lock() else { return wait(1) };
         let begun = self.slowdown().begin(address, self.now());
         if let Err(seconds) = begun {
             tracing::debug!("a login is slowed down");
             return wait(seconds);
         }
+        // One hash at a time: each takes 19 MiB of memory. Those who wait are few, because the others were slowed down.
+        let _hashing = self.hashing.lock().unwrap_or_else(PoisonError::into_inner);
         let state = self.state.read()?;
         let is_right = match &state.passphrase {
             Some(known) => known.verifies(passphrase)?,

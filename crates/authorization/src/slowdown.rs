@@ -17,6 +17,10 @@ const LONGEST_BY_ADDRESS: i64 = 15 * 60_000;
 /// The longest wait of all addresses, in milliseconds. It is short, so that strangers cannot lock the owner out, and
 /// leaves 8,640 tries a day.
 const LONGEST_IN_ALL: i64 = 10_000;
+/// The first tries of addresses without a wrong one that are looked at while all others wait, in each window of time: so
+/// those who try from few addresses cannot keep the owner out.
+const FIRST_TRIES: u32 = 10;
+const FIRST_WINDOW: i64 = 10_000;
 /// The time without a wrong try, in milliseconds, after which the tries before are forgotten.
 const FORGET: i64 = 60 * 60_000;
 
@@ -69,6 +73,8 @@ impl Failures {
 pub(crate) struct Slowdown {
     addresses: HashMap<IpAddr, Failures>,
     all: Failures,
+    /// The window of the last first tries, and their count.
+    first: (i64, u32),
 }
 
 impl Slowdown {
@@ -79,11 +85,10 @@ impl Slowdown {
     pub(crate) fn begin(&mut self, address: IpAddr, now: Timestamp) -> Result<(), u64> {
         let (address, now) = (network(address), now.millis());
         let own = self.addresses.get(&address).copied().unwrap_or_default();
-        let wait = own.wait(FREE_BY_ADDRESS, LONGEST_BY_ADDRESS, now).max(self.all.wait(
-            FREE_IN_ALL,
-            LONGEST_IN_ALL,
-            now,
-        ));
+        let of_all = self.all.wait(FREE_IN_ALL, LONGEST_IN_ALL, now);
+        let is_first = of_all > 0 && own.current(now) == 0 && self.take_first(now);
+        let of_all = if is_first { 0 } else { of_all };
+        let wait = own.wait(FREE_BY_ADDRESS, LONGEST_BY_ADDRESS, now).max(of_all);
         if wait > 0 {
             return Err(wait.unsigned_abs().div_ceil(1000));
         }
@@ -93,6 +98,17 @@ impl Slowdown {
         self.addresses.entry(address).or_default().add(now);
         self.all.add(now);
         Ok(())
+    }
+
+    /// Takes one of the first tries that need not wait, and returns whether it was left.
+    fn take_first(&mut self, now: i64) -> bool {
+        let window = now.div_euclid(FIRST_WINDOW);
+        if self.first.0 != window {
+            self.first = (window, 0);
+        }
+        let is_left = self.first.1 < FIRST_TRIES;
+        self.first.1 += u32::from(is_left);
+        is_left
     }
 
     /// Ends a try that was right.

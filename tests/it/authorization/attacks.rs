@@ -1,5 +1,7 @@
 //! What strangers, thieves of tokens and races try at the authorization server, and what stays true then.
 
+use std::net::IpAddr;
+
 use sidenote::authorization::Scopes;
 
 use super::{Bench, FORM, ISSUER, MINUTE, PASSPHRASE, encoded, json_of, pairs, text};
@@ -18,7 +20,7 @@ fn strangers_cannot_push_lines_out_of_the_audit_log() {
     assert_eq!(bench.decide(&allowed, &[]).status, 303);
     assert_eq!(bench.decide(&allowed, &[]).status, 403);
     for at in 0..2_000_u32 {
-        bench.address = std::net::IpAddr::from((0xC633_6400 + at).to_be_bytes());
+        bench.address = IpAddr::from((0xC633_6400 + at).to_be_bytes());
         assert_eq!(bench.decide(&bench.consent(&client, &[]), &deny).status, 303);
     }
     let events = bench.events();
@@ -42,7 +44,7 @@ fn a_new_passphrase_and_taking_access_back_end_what_is_under_way() {
     let now = bench.server.now();
     let id = bench.logins.list(now).unwrap()[0].id.clone();
     let changes: [(&str, &dyn Fn()); 4] = [
-        ("passphrase", &|| drop(bench.logins.set_passphrase(PASSPHRASE, now).unwrap())),
+        ("passphrase", &|| assert!(bench.logins.set_passphrase(PASSPHRASE, now).unwrap())),
         ("revoke", &|| drop(bench.logins.revoke(Some(&id), now, false).unwrap())),
         ("revoke --all", &|| drop(bench.logins.revoke(None, now, false).unwrap())),
         // Also where nobody has access.
@@ -188,4 +190,58 @@ fn a_token_opens_no_other_vault_at_the_same_address() {
     let again = Bench::of(&bench._data, ISSUER, Scopes::Write);
     assert!(again.counts(text(&tokens["access_token"])));
     assert_eq!(again.refresh(&client, text(&tokens["refresh_token"]), &[]).status, 200);
+}
+
+#[test]
+fn the_owner_gets_in_while_others_try_passphrases() {
+    let mut bench = Bench::new();
+    let client = bench.client();
+    let wrong = [("passphrase", Some("wrong wrong wrong"))];
+    let mut looked_at = 0;
+    // An hour in which forty addresses try once a second.
+    for second in 0..3_600_u32 {
+        bench.pass(1000);
+        bench.address = IpAddr::from((0xC633_6400 + second % 40).to_be_bytes());
+        let consent = bench.consent(&client, &[]);
+        looked_at += u32::from(bench.decide(&consent, &wrong).status == 403);
+        if second % 600 == 599 {
+            // An address without a wrong one is not kept waiting by that, and is let in once more after its success.
+            bench.address = [192, 0, 2, 1].into();
+            assert_eq!(bench.decide(&consent, &[]).status, 303, "{second}");
+        }
+    }
+    // They themselves are slowed down as before.
+    assert!(looked_at <= 20 + 40 + 360, "{looked_at}");
+    // A network of IPv6 is one address.
+    for (at, expected) in [(1_u16, 403), (2, 429), (3, 429)] {
+        bench.address = IpAddr::from([0x2001, 0xdb8, 0, 7, 0, 0, 0, at]);
+        assert_eq!(bench.decide(&bench.consent(&client, &[]), &wrong).status, expected);
+    }
+}
+
+#[test]
+fn a_passphrase_is_more_than_one_key_and_the_same_from_all_keyboards() {
+    let bench = Bench::new();
+    let now = bench.server.now();
+    for refused in [" ".repeat(20), "aaaaaaaaaaaaaaaa".to_owned(), "ab cd ab cd ab cd".to_owned()] {
+        let error = bench.logins.set_passphrase(&refused, now).unwrap_err();
+        assert!(error.to_string().contains("different characters"), "{error}");
+    }
+    bench.logins.set_passphrase("\u{FEFF}vier W\u{F6}rter einer Liste", now).unwrap();
+    let client = bench.client();
+    for given in ["vier W\u{F6}rter einer Liste", "vier Wo\u{308}rter einer Liste"] {
+        let consent = bench.consent(&client, &[]);
+        assert_eq!(bench.decide(&consent, &[("passphrase", Some(given))]).status, 303, "{given:?}");
+    }
+}
+
+#[test]
+fn what_a_crash_left_is_replaced() {
+    let bench = Bench::new();
+    let left = bench.logins.folder().join("state.tmp");
+    std::fs::write(&left, "{").unwrap();
+    bench.client();
+    assert!(!left.exists());
+    let state = std::fs::read_to_string(bench.logins.folder().join("state.json")).unwrap();
+    assert!(state.contains("Test <b>client</b>"), "{state}");
 }
