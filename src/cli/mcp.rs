@@ -161,7 +161,7 @@ impl ServeArgs {
 /// Runs the command. `vaults` are the values of `--vault`, of which `context` has the first.
 pub(super) fn run(context: &mut CommandContext, args: &McpArgs, vaults: &[PathBuf]) -> Result<()> {
     match &args.action {
-        Some(McpAction::Config(args)) => configure(context, args, &named_vaults(vaults, &args.serve)?),
+        Some(McpAction::Config(args)) => configure(context, args, vaults),
         None => serve(context, args, named_vaults(vaults, &args.serve)?),
     }
 }
@@ -360,12 +360,13 @@ pub(super) fn absolute_vault(context: &CommandContext) -> Result<PathBuf> {
 }
 
 /// Prints or writes the settings of a client.
-fn configure(context: &CommandContext, args: &ConfigArgs, named: &[NamedVault]) -> Result<()> {
+fn configure(context: &CommandContext, args: &ConfigArgs, vaults: &[PathBuf]) -> Result<()> {
     args.serve.sets()?;
     let client = match args.client {
         ConfigClient::Program(client) => client,
-        ConfigClient::Web(client) => return print_steps(context, args, client),
+        ConfigClient::Web(client) => return print_steps(context, args, client, vaults),
     };
+    let named = named_vaults(vaults, &args.serve)?;
     if args.serve.http.is_some() {
         return Err(Error::invalid("a client starts a server over standard input and output")
             .with_hint("leave out --http; for a server over HTTP, enter its URL in the client"));
@@ -382,7 +383,7 @@ fn configure(context: &CommandContext, args: &ConfigArgs, named: &[NamedVault]) 
             absolute(folder)?.display().to_string(),
         ]);
     } else if !named.is_empty() {
-        for NamedVault { name, folder } in named {
+        for NamedVault { name, folder } in &named {
             line.extend(["--vault".to_owned(), format!("{name}={}", absolute(folder)?.display())]);
         }
         line.push("mcp".to_owned());
@@ -423,16 +424,20 @@ fn configure(context: &CommandContext, args: &ConfigArgs, named: &[NamedVault]) 
 }
 
 /// Prints the steps by which a person connects a client that reaches the server.
-fn print_steps(context: &CommandContext, args: &ConfigArgs, client: WebClient) -> Result<()> {
+fn print_steps(
+    context: &CommandContext,
+    args: &ConfigArgs,
+    client: WebClient,
+    vaults: &[PathBuf],
+) -> Result<()> {
     if args.writes_file() {
         return Err(
             Error::invalid("this client has no settings file").with_hint("follow the steps without --write")
         );
     }
-    let vault = match &context.open.vault {
-        Some(vault) => format!(" --vault {}", vault.display()),
-        None => String::new(),
-    };
-    let steps = client.steps(args.serve.public_url.as_deref(), &vault);
+    let named = |vault: &PathBuf| split_name(vault).filter(|_| !vault.is_dir()).map(|(name, _)| name);
+    let names: Vec<String> = vaults.iter().filter_map(named).collect();
+    let vaults: Vec<String> = vaults.iter().map(|vault| vault.display().to_string()).collect();
+    let steps = client.steps(args.serve.public_url.as_deref(), &vaults, &names);
     context.out.reply(&steps, |steps| steps.text())
 }

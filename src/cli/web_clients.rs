@@ -3,6 +3,7 @@
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use serde::Serialize;
+use sidenote_base::platform::Shell;
 
 use super::clients::Client;
 
@@ -59,20 +60,28 @@ pub(super) struct Steps {
 }
 
 impl WebClient {
-    /// Returns the steps. `public_url` is the address by which the client reaches the server, if it is known; `vault` are the
-    /// arguments that name the vault.
-    pub(super) fn steps(self, public_url: Option<&str>, vault: &str) -> Steps {
+    /// Returns the steps. `public_url` is the address by which the client reaches the server, if it is known; `vaults` are the
+    /// values of `--vault`, and `names` the names in them, of which each has an endpoint.
+    pub(super) fn steps(self, public_url: Option<&str>, vaults: &[String], names: &[String]) -> Steps {
         let address = public_url.unwrap_or("https://YOUR-ADDRESS").trim_end_matches('/');
-        let toolset = match self {
-            Self::Chatgpt => " --toolset connector",
-            Self::ClaudeWeb => "",
+        let endpoints: Vec<String> = match names {
+            [] => vec![format!("{address}/mcp")],
+            names => names.iter().map(|name| format!("{address}/v/{name}/mcp")).collect(),
         };
+        let endpoint = endpoints.join(" (then again with ") + &")".repeat(endpoints.len() - 1);
+        let mut words = vec!["sidenote".to_owned()];
+        words.extend(vaults.iter().flat_map(|vault| ["--vault".to_owned(), vault.clone()]));
+        words.extend(["mcp", "--http", "--login", "--public-url", address].map(str::to_owned));
+        if self == Self::Chatgpt {
+            words.extend(["--toolset", "connector"].map(str::to_owned));
+        }
+        let command = Shell::SYSTEM.line(&words);
         let enter = match self {
             Self::Chatgpt => format!(
-                "In ChatGPT, open Settings, Apps & Connectors, Advanced settings, and turn on the developer mode. Choose Create, enter a name and the address {address}/mcp, choose OAuth, and connect."
+                "In ChatGPT, open Settings, Apps & Connectors, Advanced settings, and turn on the developer mode. Choose Create, enter a name and the address {endpoint}, choose OAuth, and connect."
             ),
             Self::ClaudeWeb => format!(
-                "In Claude, open Settings, Connectors, and choose Add custom connector. Enter a name and the address {address}/mcp, leave the client id and secret empty, and choose Connect."
+                "In Claude, open Settings, Connectors, and choose Add custom connector. Enter a name and the address {endpoint}, leave the client id and secret empty, and choose Connect."
             ),
         };
         let steps = vec![
@@ -80,7 +89,7 @@ impl WebClient {
             format!(
                 "Let a tunnel or proxy lead {address} to 127.0.0.1:3000, for example: tailscale funnel --bg 3000"
             ),
-            format!("Start the server: sidenote{vault} mcp --http --login --public-url {address}{toolset}"),
+            format!("Start the server: {command}"),
             enter,
             "Your browser opens the page of your server: check that its address is yours, enter the passphrase, and choose Allow.".to_owned(),
             "See who has access with `sidenote login list`, and take it back with `sidenote login revoke`.".to_owned(),

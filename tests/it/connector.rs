@@ -103,5 +103,18 @@ fn config_prints_the_steps_of_clients_on_the_web() {
         assert!(reply.to_string().contains("https://notes.example/mcp"));
         let refused = vault.run(&["mcp", "config", client, "--write"]);
         assert!(stderr(&refused).contains("no settings file"));
+        // Each vault is named, and quoted as a shell needs it.
+        let named = ["--vault", "anna=/srv/Anna's notes", "--vault", "family=/srv/family"];
+        let text = stdout(&vault.run(&[&named[..], &["mcp", "config", client]].concat()));
+        #[cfg(unix)]
+        assert!(
+            text.contains(
+                r"sidenote --vault 'anna=/srv/Anna'\''s notes' --vault family=/srv/family mcp --http"
+            ),
+            "{text}"
+        );
+        for name in ["anna", "family"] {
+            assert!(text.contains(&format!("https://YOUR-ADDRESS/v/{name}/mcp")), "{text}");
+        }
     }
 }
