@@ -116,6 +116,8 @@ pub struct AuthorizationServer {
     decided: Mutex<Decided>,
     slowdown: Mutex<Slowdown>,
     registrations: Mutex<Quota>,
+    /// Those of programs on this machine, so that strangers elsewhere cannot use them up.
+    local_registrations: Mutex<Quota>,
     /// Held while a passphrase is hashed.
     hashing: Mutex<()>,
 }
@@ -142,6 +144,7 @@ impl AuthorizationServer {
             decided: Mutex::default(),
             slowdown: Mutex::default(),
             registrations: Mutex::new(registration::quota()),
+            local_registrations: Mutex::new(registration::quota()),
             hashing: Mutex::default(),
         })
     }

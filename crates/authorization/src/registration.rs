@@ -40,7 +40,9 @@ impl AuthorizationServer {
             Ok(client) => client,
             Err(client::Refused(error, why)) => return refuse(error, why),
         };
-        if !self.registrations.lock().unwrap_or_else(PoisonError::into_inner).take(request.address, now) {
+        let is_local = request.address.to_canonical().is_loopback();
+        let quota = if is_local { &self.local_registrations } else { &self.registrations };
+        if !quota.lock().unwrap_or_else(PoisonError::into_inner).take(request.address, now) {
             let reply =
                 Reply::error(429, "temporarily_unavailable", "too many clients register; try again later");
             return Ok(reply.with("retry-after", "3600"));

@@ -245,3 +245,18 @@ fn what_a_crash_left_is_replaced() {
     let state = std::fs::read_to_string(bench.logins.folder().join("state.json")).unwrap();
     assert!(state.contains("Test <b>client</b>"), "{state}");
 }
+
+#[test]
+fn programs_of_this_machine_register_while_strangers_use_up_the_rest() {
+    let mut bench = Bench::new();
+    for at in 0..100_u32 {
+        bench.address = IpAddr::from((0xC633_6400 + at).to_be_bytes());
+        bench.client();
+        bench.pass(-1000);
+    }
+    let registered = serde_json::json!({ "redirect_uris": [super::REDIRECT] });
+    bench.address = [192, 0, 2, 1].into();
+    assert_eq!(bench.register(&registered).status, 429);
+    bench.address = [127, 0, 0, 1].into();
+    assert_eq!(bench.register(&registered).status, 201);
+}
