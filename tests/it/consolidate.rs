@@ -344,8 +344,8 @@ fn notes_that_look_alike_and_say_something_else_are_no_duplicates() {
     {
         vault.write(path, long);
     }
-    vault.write("Memories/Knots.md", &format!("---\nproject: a\n---\n{long}"));
-    vault.write("Memories/Knots 2.md", &format!("---\nproject: b\n---\n{long}"));
+    vault.write("Memories/Knots.md", format!("---\nproject: a\n---\n{long}"));
+    vault.write("Memories/Knots 2.md", format!("---\nproject: b\n---\n{long}"));
     assert_eq!(consolidated(&vault, ProposalKind::Duplicate).1, []);
     vault.write("Memories/Anna 2.md", long);
     assert_eq!(consolidated(&vault, ProposalKind::Duplicate).0.proposals().waiting_count().unwrap(), 1);
@@ -365,8 +365,8 @@ fn what_differs_by_its_day_version_or_time_is_no_contradiction() {
         ("2026-03-05.md", "Anna slept for 8 hours.\n"),
     ]);
     assert_eq!(consolidated(&vault, ProposalKind::Contradiction).1, []);
-    vault.write("B.md", &dated("03-04", "Falcon listens on port 9090."));
-    vault.write("A.md", &dated("01-02", "Falcon listens on port 8080."));
+    vault.write("B.md", dated("03-04", "Falcon listens on port 9090."));
+    vault.write("A.md", dated("01-02", "Falcon listens on port 8080."));
     let (store, _) = consolidated(&vault, ProposalKind::Contradiction);
     let reply = store.proposals().accept_all(None, false).unwrap();
     assert_eq!((reply.accepted.len(), reply.contradictions.len()), (0, 1));

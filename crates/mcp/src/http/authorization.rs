@@ -85,8 +85,8 @@ impl Authorization {
             let mut identity = blake3::Hasher::new();
             let vaults = server.vaults.servers().chain((!server.vaults.are_several()).then_some(server));
             for root in vaults.map(|server| server.shared.store.root().to_owned()).collect::<BTreeSet<_>>() {
-                let root =
-                    canonicalize(&root).map_err(|error| Error::io("find the folder of the vault", root, error))?;
+                let root = canonicalize(&root)
+                    .map_err(|error| Error::io("find the folder of the vault", root, error))?;
                 identity.update(root.as_os_str().as_encoded_bytes()).update(&[0]);
             }
             let identity = identity.finalize().to_hex().to_string();
