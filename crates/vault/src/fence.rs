@@ -2,7 +2,7 @@
 //! that nothing above it can learn of one.
 
 use std::fs::File;
-use std::io::{self, Seek as _, SeekFrom};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -96,6 +96,18 @@ impl NoteAccess {
         }
         said
     }
+}
+
+/// Returns whether the beginning of a note shows that the note says nothing about agents: it has no frontmatter, or a whole one
+/// without the name of the property.
+fn says_nothing(beginning: &[u8]) -> bool {
+    if !has_frontmatter(beginning) {
+        return true;
+    }
+    let is_utf8 = beginning.starts_with(b"---") || beginning.starts_with("\u{FEFF}---".as_bytes());
+    let Some(end) = memchr::memmem::rfind(beginning, b"\n---").filter(|_| is_utf8) else { return false };
+    let names = |window: &[u8]| window.eq_ignore_ascii_case(PROPERTY.as_bytes());
+    !beginning.get(..end).is_some_and(|front| front.windows(PROPERTY.len()).any(names))
 }
 
 fn has_frontmatter(bytes: &[u8]) -> bool {
@@ -310,13 +322,18 @@ impl Vault {
         if self.fence.is_none() || !path.is_note() {
             return Ok(file);
         }
-        let bytes = safe_open::read_open(file.try_clone()?, self.max_file_size)?;
-        if NoteAccess::of(&bytes) == NoteAccess::None {
-            return Err(absent());
-        }
+        /// The bytes of a note that are looked at first: most frontmatters end in them.
+        const BEGINNING: u64 = 4096;
         let mut file = file;
+        let mut beginning = Vec::new();
+        file.by_ref().take(BEGINNING).read_to_end(&mut beginning)?;
         file.seek(SeekFrom::Start(0))?;
-        Ok(file)
+        if says_nothing(&beginning) {
+            return Ok(file);
+        }
+        let bytes = safe_open::read_open(file.try_clone()?, self.max_file_size)?;
+        file.seek(SeekFrom::Start(0))?;
+        if NoteAccess::of(&bytes) == NoteAccess::None { Err(absent()) } else { Ok(file) }
     }
 }
 
@@ -351,7 +368,7 @@ fn is_absent(error: &io::Error) -> bool {
 mod tests {
     use sidenote_markdown::path::NotePath;
 
-    use super::{NoteAccess, PathRules};
+    use super::{NoteAccess, PathRules, says_nothing};
 
     fn rules(patterns: &[&str]) -> PathRules {
         PathRules::new(&patterns.iter().map(ToString::to_string).collect::<Vec<_>>()).unwrap()
@@ -423,6 +440,7 @@ mod tests {
             ("agents: none\n", NoteAccess::Full),
         ] {
             assert_eq!(NoteAccess::of(text.as_bytes()), expected, "{text:?}");
+            assert!(expected == NoteAccess::Full || !says_nothing(text.as_bytes()), "{text:?}");
         }
     }
 }
