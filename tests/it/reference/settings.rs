@@ -147,7 +147,7 @@ fn settings_of_the_reference_are_those_of_the_program() {
         let meaning =
             if setting.is_general { "see above".to_owned() } else { prose(&sentence(&setting.meaning)) };
         let (key, default) = (code(&setting.key), code(&setting.default));
-        let last = settings.iter().rev().find(|other| other.key.starts_with(&format!("{of}."))).unwrap();
+        let last = settings.iter().rev().find(|other| other.key.split('.').next() == Some(of)).unwrap();
         let end = if last.key == setting.key { "\n\n" } else { "\n" };
         write!(page, "| {key} | {default} | {meaning} | {variable} | {vault} |{end}").unwrap();
     }
