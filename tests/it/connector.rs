@@ -108,9 +108,7 @@ fn config_prints_the_steps_of_clients_on_the_web() {
         let text = stdout(&vault.run(&[&named[..], &["mcp", "config", client]].concat()));
         #[cfg(unix)]
         assert!(
-            text.contains(
-                r"sidenote --vault 'anna=/srv/Anna'\''s notes' --vault family=/srv/family mcp --http"
-            ),
+            text.contains(r"--vault 'anna=/srv/Anna'\''s notes' --vault family=/srv/family mcp --http"),
             "{text}"
         );
         for name in ["anna", "family"] {

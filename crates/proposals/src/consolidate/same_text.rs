@@ -32,6 +32,13 @@ const OWN_PROPERTIES: &[&str] = &[
 /// Articles, which change nothing in what a line says.
 const ARTICLES: &[&str] = &["the", "The", "THE", "a", "an"];
 
+/// Words that change nothing in what a line says where only one of two lines has them.
+const FILLERS: &[&str] = &["very", "really", "quite", "just", "on", "of", "sehr", "muy", "très", "molto"];
+
+/// The lines of a text from which on two notes are compared as long ones: so much that is equal is no accident, and a line may be
+/// worded a little differently.
+const LONG: usize = 3;
+
 /// Returns whether one of two notes can be merged into the other one, because it says nothing else.
 pub(super) fn is_duplicate(one: &Compared, other: &Compared) -> bool {
     !is_placed(one)
@@ -64,7 +71,9 @@ fn titles_agree(one: &Compared, other: &Compared) -> bool {
         let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
         words.map(str::to_lowercase).collect()
     };
-    let (first, second) = (words(&one.memory.title), words(&other.memory.title));
+    // A title that begins so was made of a text that does.
+    let title = |note: &Compared| words(note.memory.title.trim_start_matches("Note "));
+    let (first, second) = (title(one), title(other));
     let (short, long) = if first.len() <= second.len() { (&first, &second) } else { (&second, &first) };
     let is_copy = |word: &String| word == "copy" || word.chars().all(char::is_numeric);
     if long.strip_prefix(short.as_slice()).is_some_and(|rest| rest.len() <= 2 && rest.iter().all(is_copy)) {
@@ -79,8 +88,20 @@ fn titles_agree(one: &Compared, other: &Compared) -> bool {
 fn has_lines(one: &str, other: &str) -> bool {
     let (first, second) = (lines(one), lines(other));
     let (short, long) = if first.len() <= second.len() { (first, second) } else { (second, first) };
+    let is_long = short.len() >= LONG;
     let mut rest = long.iter();
-    !short.is_empty() && short.iter().all(|line| rest.any(|own| own == line))
+    let mut has = |line: &Vec<String>| rest.any(|own| own == line || is_long && differ_in_fillers(own, line));
+    !short.is_empty() && short.iter().all(&mut has)
+}
+
+/// Returns whether two lines have the same words but for some that change nothing. Lines with equal words in another order are
+/// different: what stood for one thing may stand for another.
+fn differ_in_fillers(one: &[String], other: &[String]) -> bool {
+    let mut counts: BTreeMap<&str, i32> = BTreeMap::new();
+    one.iter().for_each(|word| *counts.entry(word).or_default() += 1);
+    other.iter().for_each(|word| *counts.entry(word).or_default() -= 1);
+    counts.retain(|_, count| *count != 0);
+    !counts.is_empty() && counts.keys().all(|word| FILLERS.contains(word))
 }
 
 /// Returns the lines of a text, each as its words in lower case. Code stays as it is.
