@@ -1,7 +1,7 @@
 //! What the rule of an agent allows, as the services of a store ask for it.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::Result;
@@ -71,6 +71,6 @@ impl Core {
     pub fn for_owner(&self) -> Option<Self> {
         let owner = self.agent.as_ref()?.owner.as_ref()?;
         let (vault, index, state) = (owner.vault.clone(), owner.index.clone(), owner.state.clone());
-        Some(Self { vault, index, state, agent: None, ..self.clone() })
+        Some(Self { vault, index, state, agent: None, refreshed: Arc::default(), ..self.clone() })
     }
 }

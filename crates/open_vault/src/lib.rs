@@ -160,6 +160,9 @@ pub struct Core {
     pub is_agent: bool,
     /// What the agent may do, if a rule or a note limits it.
     pub agent: Option<Arc<AgentAccess>>,
+    /// How many files the index was behind when it was brought up to date for this request already. The next update takes it
+    /// for its own.
+    pub refreshed: Arc<Mutex<Option<usize>>>,
     /// Whether this process serves sessions that end, whose changes can be committed together.
     pub commits_by_session: bool,
     /// Whether the current call was cancelled.

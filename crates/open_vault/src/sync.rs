@@ -98,6 +98,11 @@ impl IndexSync<'_> {
     /// `Io` if the vault cannot be listed.
     #[tracing::instrument(skip_all)]
     pub fn refresh(&self) -> Result<usize> {
+        let refreshed = self.core.refreshed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(behind) = refreshed {
+            Lookup::of(self.core).set_behind(behind);
+            return Ok(behind);
+        }
         let behind = if self.catch_up_copy()? {
             usize::from(authority_of(&self.core.vault).is_cut_off())
         } else if self.core.index.promote()? {

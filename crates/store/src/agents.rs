@@ -145,10 +145,11 @@ impl Agents {
     pub fn serve(&self, call: &Store, names: &[Vec<String>]) -> Result<Store> {
         let places = self.places_of(names);
         let patterns = self.patterns(&places, |rule| &rule.read);
-        let fenced = match !patterns.is_empty() || self.has_hidden_notes()? {
-            true => Some(self.fenced(patterns)?),
-            false => None,
+        let (is_fenced, behind) = match patterns.is_empty() {
+            true => self.has_hidden_notes()?,
+            false => (true, None),
         };
+        let fenced = if is_fenced { Some(self.fenced(patterns)?) } else { None };
         let is_limited = fenced.is_some() || !places.is_empty() || self.flags.write.is_some();
         let agent = is_limited.then(|| self.access(places, fenced.is_some())).transpose()?;
         let core = call.core.clone();
@@ -157,7 +158,10 @@ impl Agents {
                 Core { vault: fenced.vault, index: fenced.index, state: fenced.state, agent, ..core }
             }
             // A note may hide itself that the index does not know as such yet.
-            None => Core { vault: Arc::clone(&self.plain), agent, ..core },
+            None => {
+                let refreshed = Arc::new(Mutex::new(behind));
+                Core { vault: Arc::clone(&self.plain), agent, refreshed, ..core }
+            }
         };
         Ok(Store { core })
     }
@@ -231,22 +235,23 @@ impl Agents {
         Ok(cache.join("fenced").join(name))
     }
 
-    /// Returns whether some notes do not exist for any agent, because they say so.
-    fn has_hidden_notes(&self) -> Result<bool> {
-        match self.hook_limit {
-            Some(limit) => self.owner.index().refresh_within(limit).map(drop)?,
-            None => self.owner.index().refresh().map(drop)?,
-        }
+    /// Returns whether some notes do not exist for any agent, because they say so, and how many files the index is behind. A hook
+    /// does not learn the latter.
+    fn has_hidden_notes(&self) -> Result<(bool, Option<usize>)> {
+        let behind = match self.hook_limit {
+            Some(limit) => self.owner.index().refresh_within(limit).map(|_| None)?,
+            None => Some(self.owner.index().refresh()?),
+        };
         let catalog = self.owner.core.index.catalog();
         let generation = catalog.generation()?;
         if let Some((of, hiding)) = self.state().hiding
             && of == generation
         {
-            return Ok(hiding);
+            return Ok((hiding, behind));
         }
         let hiding = !notes_that_say(&self.owner, NoteAccess::None)?.is_empty();
         self.state().hiding = Some((generation, hiding));
-        Ok(hiding)
+        Ok((hiding, behind))
     }
 
     /// Ends the writing of the indexes that were opened for agents.

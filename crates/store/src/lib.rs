@@ -283,6 +283,7 @@ impl Store {
             client,
             is_agent: open.agent.is_some(),
             agent: None,
+            refreshed: Arc::default(),
             commits_by_session: open.has_sessions,
             vault,
             index: Arc::new(index),
