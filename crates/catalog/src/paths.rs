@@ -135,6 +135,15 @@ impl PathQueries<'_> {
         self.0.collect("SELECT file FROM details WHERE problems IS NOT NULL", [], |row| row.get(0))
     }
 
+    /// Lists the notes and canvases in which the parser found a problem with this code.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the catalog cannot be read.
+    pub fn with_problem(&self, code: &str) -> Result<Vec<FileId>> {
+        let select = "SELECT file FROM details WHERE problems IS NOT NULL AND instr(problems, ?1) > 0";
+        self.0.collect(select, [format!("\"{code}\"")], |row| row.get(0))
+    }
+
     /// Returns the places of files in the order of paths. Missing files have none. If there are many files, all files of the
     /// vault have one.
     ///

@@ -93,6 +93,24 @@ impl AgentRule {
         names.iter().any(|name| matches_name(&pattern, &name.to_lowercase())) || pattern == "*"
     }
 
+    /// Makes the rule of an agent for which several rules hold: what each of them forbids. The patterns of `read` and `write` and the
+    /// `tools` are left out, because two lists cannot be made one; those who use them ask each rule.
+    #[must_use]
+    pub fn together(rules: &[&Self]) -> Self {
+        let mut all = Self::default();
+        for rule in rules {
+            let gap = if all.name.is_empty() { "" } else { " and " };
+            all.name.push_str(gap);
+            all.name.push_str(&rule.name);
+            all.confirm.extend(&rule.confirm);
+            all.rate = all.rate.into_iter().chain(rule.rate).min();
+            all.max_note_bytes = all.max_note_bytes.into_iter().chain(rule.max_note_bytes).min();
+        }
+        let rewrites = !rules.is_empty() && rules.iter().all(|rule| rule.links == OutsideLinks::Rewrite);
+        all.links = if rewrites { OutsideLinks::Rewrite } else { OutsideLinks::Refuse };
+        all
+    }
+
     /// Says what the rule allows, as the rest of a sentence about an agent.
     pub fn describe(&self) -> String {
         let listed = |patterns: &[String]| match patterns {
@@ -163,7 +181,7 @@ fn matches_name(pattern: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{AgentRule, matches_name};
+    use super::{AgentRule, ConfirmedChange, OutsideLinks, matches_name};
 
     #[test]
     fn a_star_stands_for_any_characters() {
@@ -179,6 +197,17 @@ mod tests {
         ] {
             assert_eq!(matches_name(pattern, name), expected, "{pattern} {name}");
         }
+    }
+
+    #[test]
+    fn of_several_rules_each_forbids_what_it_does() {
+        let rule = |text: &str| toml::from_str::<AgentRule>(text).unwrap();
+        let wide = rule("name = 'a'\nlinks = 'rewrite'");
+        let narrow = rule("name = '*'\nconfirm = ['delete']\nrate = 3\nmax_note_bytes = 10");
+        let both = AgentRule::together(&[&wide, &narrow]);
+        assert_eq!((both.name.as_str(), both.rate, both.max_note_bytes), ("a and *", Some(3), Some(10)));
+        assert_eq!((both.confirm, both.links), (vec![ConfirmedChange::Delete], OutsideLinks::Refuse));
+        assert_eq!(AgentRule::together(&[&wide]).links, OutsideLinks::Rewrite);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! An agent that may not read everything is served by a store of its own. Its vault neither lists nor opens other files, and its
 //! index was made of the files that exist for the agent alone, so that no service has to think of a fence.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -195,7 +195,8 @@ impl Agents {
         }
         let owner = is_fenced.then(|| self.owner.core.clone());
         let write = self.patterns(&places, |rule| &rule.write);
-        let rule = places.first().and_then(|at| self.rules.get(*at)).unwrap_or(&self.flags).clone();
+        let rules: Vec<&AgentRule> = places.iter().filter_map(|at| self.rules.get(*at)).collect();
+        let rule = AgentRule::together(&rules);
         let access = Arc::new(AgentAccess::new(rule, &write, owner)?);
         state.access.insert((places, is_fenced), Arc::clone(&access));
         Ok(access)
@@ -249,7 +250,7 @@ impl Agents {
         {
             return Ok((hiding, behind));
         }
-        let hiding = !notes_that_say(&self.owner, NoteAccess::None)?.is_empty();
+        let hiding = !hidden_notes(&self.owner)?.is_empty();
         self.state().hiding = Some((generation, hiding));
         Ok((hiding, behind))
     }
@@ -266,19 +267,21 @@ impl Agents {
 }
 
 impl AgentSummary {
-    fn of(store: &Store, rule: Option<&AgentRule>, hidden: &[NotePath]) -> Result<Self> {
+    fn of(store: &Store, rule: Option<&AgentRule>, hidden: &HashSet<NotePath>) -> Result<Self> {
         let read = rule.and_then(|rule| rule.read.clone());
         let fence = Fence::new(read.as_slice(), store.core.vault.hidden())?;
         let paths = store.core.index.catalog().paths().all()?;
         let files = paths.iter().filter(|(path, _)| fence.contains(path) && !hidden.contains(path)).count();
         let (all, rule) = (paths.len(), rule.cloned());
         let allowed = rule.clone().unwrap_or_default().describe();
-        Ok(Self {
-            text: format!("{files} of {all} files: {allowed}"),
-            rule,
-            files,
-            fenced_files: all - files,
-        })
+        let mut text = format!("{files} of {all} files: {allowed}");
+        for pattern in rule.iter().flat_map(|rule| [&rule.read, &rule.write]).flatten().flatten() {
+            let alone = PathRules::new(&[pattern.trim().trim_start_matches('!').to_owned()])?;
+            if !paths.iter().any(|(path, _)| alone.contain(path)) {
+                text.push_str(&format!("; no file matches {pattern}"));
+            }
+        }
+        Ok(Self { text, rule, files, fenced_files: all - files })
     }
 }
 
@@ -289,7 +292,7 @@ impl AgentSummary {
 /// `Invalid` naming a pattern that is malformed; `Io` and `Corrupt` if the index cannot be read.
 pub fn summaries(store: &Store) -> Result<Vec<AgentSummary>> {
     let rules = rules_for(store);
-    let hidden = notes_that_say(store, NoteAccess::None)?;
+    let hidden = hidden_notes(store)?;
     if rules.is_empty() && hidden.is_empty() {
         return Ok(Vec::new());
     }
@@ -307,21 +310,22 @@ fn rules_for(store: &Store) -> Vec<AgentRule> {
     store.config().agents.iter().filter(is_here).cloned().collect()
 }
 
-/// Lists the notes that say the same about agents.
-fn notes_that_say(store: &Store, access: NoteAccess) -> Result<Vec<NotePath>> {
+/// Lists the notes that no agent may know of, because they say so.
+fn hidden_notes(store: &Store) -> Result<HashSet<NotePath>> {
     let catalog = store.core.index.catalog();
     let mut ids = Vec::new();
-    let says = |values: &Map<String, Value>| {
-        values.iter().any(|(name, value)| NoteAccess::of_property(name, value) == access)
+    let hides = |values: &Map<String, Value>| {
+        values.iter().any(|(name, value)| NoteAccess::of_property(name, value) == NoteAccess::None)
     };
     if catalog.properties().names()?.iter().any(|name| NoteAccess::is_named(name)) {
-        catalog.properties().each(|id, values| ids.extend(says(&values).then_some(id)))?;
+        catalog.properties().each(|id, values| ids.extend(hides(&values).then_some(id)))?;
         let excluded = catalog.properties().of_hidden()?;
-        ids.extend(excluded.into_iter().filter(|(_, values)| says(values)).map(|(id, _)| id));
+        ids.extend(excluded.into_iter().filter(|(_, values)| hides(values)).map(|(id, _)| id));
     }
     // The properties of a note with broken YAML are not in the catalog.
-    ids.extend(catalog.paths().with_problems()?);
-    let says =
-        |path: &NotePath| store.core.read_bytes(path).is_ok_and(|bytes| NoteAccess::of(&bytes) == access);
-    Ok(catalog.rows(&ids)?.into_iter().map(|row| row.path).filter(says).collect())
+    ids.extend(catalog.paths().with_problem("yaml-unparsable")?);
+    let hides = |path: &NotePath| {
+        store.core.read_bytes(path).is_ok_and(|bytes| NoteAccess::of(&bytes) == NoteAccess::None)
+    };
+    Ok(catalog.rows(&ids)?.into_iter().map(|row| row.path).filter(hides).collect())
 }
