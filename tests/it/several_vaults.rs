@@ -54,6 +54,9 @@ fn a_call_names_the_vault_and_a_search_looks_into_all() {
     let text =
         client.call("search_notes", json!({ "query": "needs", "mode": "bm25" }))["content"].to_string();
     assert!(text.contains("In the vault work:") && text.contains("In the vault home:"), "{text}");
+    let first = client.call("search_notes", json!({ "query": "this needs", "mode": "bm25", "limit": 1 }));
+    assert_eq!(first["structuredContent"]["results"].as_array().unwrap().len(), 2, "{first}");
+    assert!(first["structuredContent"]["next_cursor"].is_null(), "{first}");
     let one = client.text("search_notes", json!({ "query": "needs", "mode": "bm25", "vault": "Home" }));
     assert!(one.contains("Garden.md") && !one.contains("Boat.md"), "{one}");
 

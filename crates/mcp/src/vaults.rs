@@ -11,6 +11,9 @@ use crate::resources::{self, ChangeBroadcast, Shows};
 /// The argument of every tool that names the vault.
 pub(super) const ARGUMENT: &str = "vault";
 
+/// The field of an answer by which a next call goes on.
+const CURSOR: &str = "next_cursor";
+
 /// The tools that look into all vaults if the call names none.
 const OVER_ALL: [&str; 2] = ["search_notes", "recall"];
 
@@ -139,7 +142,8 @@ impl Vaults {
             content.push(ContentBlock::text(format!("In the vault {}:", vault.name)));
             content.extend(answer.content);
             let Some(Value::Object(fields)) = answer.structured_content else { continue };
-            for (name, mut value) in fields {
+            // A cursor goes on in one vault, whose text tells it.
+            for (name, mut value) in fields.into_iter().filter(|(name, _)| name != CURSOR) {
                 mark(&mut value, &vault.name);
                 add(&mut structured, name, value);
             }
@@ -213,6 +217,8 @@ fn mark(value: &mut Value, vault: &str) {
 fn add(all: &mut JsonObject, name: String, value: Value) {
     match (all.get_mut(&name), value) {
         (None, value) => drop(all.insert(name, value)),
+        // What the call asked for is the same in each.
+        (Some(known), more) if *known == more && !more.is_number() => {}
         (Some(Value::Array(known)), Value::Array(more)) => known.extend(more),
         (Some(Value::String(known)), Value::String(more)) => {
             let gap = if known.is_empty() || more.is_empty() { "" } else { "\n" };
