@@ -317,7 +317,7 @@ fn a_rename_reports_other_files_with_the_new_name() {
 
 #[test]
 fn notes_are_merged_and_sections_extracted() {
-    let request = MergeRequest { from: owned("A"), into: owned("d/B"), ..MergeRequest::default() };
+    let request = MergeRequest { from: vec![owned("A")], into: owned("d/B"), ..MergeRequest::default() };
     check(
         &[
             ("A.md", "---\ntags: [x, y]\nkind: a\n---\n# Head\n[[#Head]] [[C]]\n"),
@@ -384,8 +384,11 @@ fn ambiguous_changes_are_refused() {
     };
     let link = |a: &str, b: &str| Operation::Link(LinkRequest { a: owned(a), b: owned(b), text: None });
     refused(&[("A.md", "```\nopen"), ("B.md", "b\n")], &link("A", "B"), "not closed");
-    let merge =
-        Operation::Merge(MergeRequest { from: owned("A"), into: owned("B"), ..MergeRequest::default() });
+    let merge = Operation::Merge(MergeRequest {
+        from: vec![owned("A")],
+        into: owned("B"),
+        ..MergeRequest::default()
+    });
     refused(
         &[("A.md", "[x][r]\n\n[r]: o.md\n"), ("B.md", "[y][r]\n\n[r]: z.md\n")],
         &merge,

@@ -5,9 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
+use insta::assert_snapshot;
+
+use sidenote::base::clock::{Clock, Timestamp};
 use sidenote::memory::statement::{Comparison, Statement};
 use sidenote::store::{
-    ConsolidateRequest, MaintainRequest, ProposalItem, ProposalKind, ProposalsRequest, Store,
+    ConsolidateRequest, MaintainRequest, Open, ProposalItem, ProposalKind, ProposalsRequest, Store,
 };
 
 use crate::seeded_memories::{Seeded, Sizes, ordered};
@@ -253,6 +256,104 @@ fn stale_and_unclear_memories_are_proposed_together() {
     store.proposals().accept_all(None, false).unwrap();
     assert!(vault.read("Memories/We decided to paint the hull.md").contains("type: decision"));
     drop(store.maintenance().maintain(MaintainRequest::default()));
+}
+
+/// Returns the path and text of a memory about something.
+fn fact(name: &str, day: u32, more: &str, text: &str) -> (String, String) {
+    let front = format!("title: {name}\ntype: fact\ncreated_at: 2026-03-{day:02}\n{more}");
+    (format!("Memories/{name}.md"), format!("---\n{front}---\n{text}\n"))
+}
+
+#[test]
+fn small_memories_about_one_subject_become_one_note() {
+    let falcon = [
+        fact("Port", 1, "importance: 5\n", "The port of Falcon is 8080."),
+        fact("Built", 2, "importance: 8\ntags: [crew]\n", "Built in Oslo, the Falcon belongs to Anna."),
+        fact("Mast", 3, "", "The mast of Falcon was made of ash."),
+        fact("Red sail", 4, "", "In storms Falcon carries a red sail."),
+        fact("Hull", 5, "", "Every spring the hull of Falcon gets new paint."),
+    ];
+    let others = [
+        fact("Anchor", 6, "pinned: true\n", "The anchor of Falcon weighs 40 kilos."),
+        fact("Log", 7, "", &"The log of Falcon tells of a day at sea. ".repeat(12)),
+        fact("Said elsewhere", 8, "", "The crew of Falcon sings at night."),
+        fact("Rope", 9, "author: Bernd\n", "The rope of Falcon is blue."),
+    ];
+    let vault = TestVault::new(&[("Index.md", "[[Red sail]] and [[Port]].\n")]);
+    fs::create_dir_all(vault.root().join("Memories")).unwrap();
+    for (path, text) in falcon.iter().chain(&others) {
+        vault.write(path, text);
+    }
+    let before = texts(vault.root());
+    let (store, found) = consolidated(&vault, ProposalKind::Cluster);
+    assert_eq!(found.len(), 1, "{found:?}");
+    let sources = store.proposals().show(&found[0].id).unwrap().proposal.sources;
+    let paths: Vec<&str> = sources.iter().map(|source| source.path.as_str()).collect();
+    // The first name of the second one is Oslo.
+    assert_eq!(paths, ["Memories/Port.md", "Memories/Mast.md", "Memories/Red sail.md", "Memories/Hull.md"]);
+    store.proposals().accept(&found[0].id, false).unwrap();
+    assert_snapshot!(vault.read("Memories/Port.md"), @"");
+    assert_eq!(vault.read("Index.md"), "[[Port]] and [[Port]].\n");
+    assert!(vault.root().join(".trash/Memories/Hull.md").exists());
+    store.changes().undo(1, false).unwrap();
+    assert_eq!(texts(vault.root()), before);
+    assert_eq!(vault.read("Index.md"), "[[Red sail]] and [[Port]].\n");
+}
+
+#[test]
+fn small_memories_with_one_tag_become_one_note_in_any_language() {
+    let lines = [
+        "発電機の点検は毎月第一月曜日に行う。",
+        "予備の燃料は地下倉庫の棚に置いてある。",
+        "停電の時は管理室の電話に連絡する。",
+        "鍵の保管場所は受付の金庫の中です。",
+    ];
+    let vault = TestVault::new(&[]);
+    fs::create_dir_all(vault.root().join("Memories")).unwrap();
+    for (at, line) in lines.iter().enumerate() {
+        let title = line.trim_end_matches('。');
+        let front = format!("title: {title}\ntype: fact\ntags: [発電機]\ncreated_at: 2026-03-0{}\n", at + 1);
+        vault.write(&format!("Memories/{title}.md"), format!("---\n{front}---\n{line}\n"));
+    }
+    let (store, found) = consolidated(&vault, ProposalKind::Cluster);
+    assert_eq!(found.len(), 1, "{found:?}");
+    store.proposals().accept(&found[0].id, false).unwrap();
+    let text = vault.read(&format!("Memories/{}.md", lines[0].trim_end_matches('。')));
+    assert!(lines.iter().all(|line| text.contains(line)) && text.contains("title: 発電機\n"), "{text}");
+    // Three more are too few, and those that are one note already do not count again.
+    for (at, line) in ["The valve is blue.", "Oil costs much.", "Noise is loud."].iter().enumerate() {
+        let front = format!("title: {line}\ntype: fact\ntags: [発電機]\ncreated_at: 2026-04-0{}\n", at + 1);
+        vault.write(
+            &format!("Memories/{}.md", line.trim_end_matches('.')),
+            format!("---\n{front}---\n{line}\n"),
+        );
+    }
+    let request = ConsolidateRequest { kinds: vec![ProposalKind::Cluster], ..ConsolidateRequest::default() };
+    assert_eq!(store.proposals().consolidate(&request).unwrap().proposals, []);
+}
+
+#[test]
+fn a_server_consolidates_once_a_day_if_the_settings_say_so() {
+    let vault = TestVault::new(&[
+        ("A.md", "---\ncreated_at: 2026-01-02\n---\nFalcon listens on port 8080.\n"),
+        ("B.md", "---\ncreated_at: 2026-03-04\n---\nFalcon listens on port 9090.\n"),
+    ]);
+    let open = |day: &str, is_set: bool| {
+        let flags = [("embed.provider", "none".to_owned()), ("memory.consolidate", is_set.to_string())];
+        let store = Store::open(Open {
+            vault: Some(vault.root().to_owned()),
+            flags: flags.into_iter().map(|(key, value)| (key, value, "test")).collect(),
+            clock: Clock::Fixed(Timestamp::parse(day).unwrap()),
+            ..Open::default()
+        });
+        store.unwrap()
+    };
+    assert!(open("2026-06-01T10:00:00Z", false).proposals().consolidate_if_due().unwrap().is_none());
+    let found = open("2026-06-01T10:00:00Z", true).proposals().consolidate_if_due().unwrap().unwrap();
+    assert_eq!(found.proposals.len(), 1);
+    assert!(open("2026-06-02T09:59:00Z", true).proposals().consolidate_if_due().unwrap().is_none());
+    let again = open("2026-06-02T10:00:00Z", true).proposals().consolidate_if_due().unwrap().unwrap();
+    assert_eq!((again.proposals.len(), again.waiting), (0, 1));
 }
 
 #[test]

@@ -114,7 +114,7 @@ fn check_merge(from: &str, into: &str, expect: &str, says: &[&str]) {
     let front = |text: &str| format!("---\n{text}---\nbody\n");
     let vault = TestVault::new(&[("From.md", &front(from)), ("Into.md", &front(into))]);
     let request =
-        MergeRequest { from: "From".to_owned(), into: "Into".to_owned(), ..MergeRequest::default() };
+        MergeRequest { from: vec!["From".to_owned()], into: "Into".to_owned(), ..MergeRequest::default() };
     let done = vault.store().changes().change(&Operation::Merge(request), false).unwrap();
     assert_eq!(text_of(&vault, "Into.md"), format!("---\n{expect}---\nbody\n\nbody\n"));
     let remarks: Vec<String> = done.plan.remarks.iter().map(ToString::to_string).collect();

@@ -298,7 +298,7 @@ fn by_path(view: &View<'_>, operation: &Operation) -> Result<Operation> {
             set(&mut request.b)?;
         }
         Operation::Merge(request) => {
-            set(&mut request.from)?;
+            request.from.iter_mut().try_for_each(set)?;
             set(&mut request.into)?;
         }
         Operation::Extract(request) => set(&mut request.note)?,
@@ -316,7 +316,7 @@ fn named_notes(operation: &Operation, plan: &ChangeSet) -> BTreeSet<NotePath> {
         Operation::Revise(request) => vec![&request.note],
         Operation::RenamePart(request) => vec![&request.note],
         Operation::Link(request) | Operation::Unlink(request) => vec![&request.a, &request.b],
-        Operation::Merge(request) => vec![&request.from, &request.into],
+        Operation::Merge(request) => request.from.iter().chain([&request.into]).collect(),
         Operation::Extract(request) => vec![&request.note],
         Operation::Move(_) | Operation::Delete(_) | Operation::New(_) | Operation::Restore(_) => Vec::new(),
         // It names a tag or property of every note.

@@ -1,4 +1,4 @@
-//! Plans the merge of two notes, and the extraction of a section into a note of its own.
+//! Plans the merge of notes into one. The links to them, their parts and their properties follow.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,42 +24,42 @@ use crate::merge_properties::{MERGED_FROM, PropertyMerge};
 use crate::move_files::add_edits;
 use crate::properties::applied;
 
-/// A note to merge into another one.
+/// Notes to merge into another one.
 #[derive(Debug, Clone, Default)]
 pub struct MergeRequest {
-    /// The note that is merged and moved to the trash, by any of its names.
-    pub from: String,
-    /// The note that receives the text, by any of its names.
+    /// The notes that are merged, in this order, and moved to the trash, by any of their names.
+    pub from: Vec<String>,
+    /// The note that receives the texts, by any of its names.
     pub into: String,
-    /// Whether lines that the other note has already are left out, and `merged_from` names the note that is merged.
+    /// Whether lines that the other note has already are left out, and `merged_from` names the notes that are merged.
     pub consolidates: bool,
+    /// The title that the note gets, if it gets another one. Its file keeps its name.
+    pub title: Option<String>,
 }
 
 impl Planner<'_> {
-    /// Plans to append the text of one note to another, to redirect links to it, and to move it to the trash.
+    /// Plans to append the texts of notes to another one, to redirect links to them, and to move them to the trash.
     /// Properties that the other note lacks are copied and lists are merged. If two values differ, both are kept, or a
     /// remark names the one that is lost.
     ///
     /// # Errors
-    /// `NotFound` if no note has a name; `Exists` if several notes have it; `Invalid` if both names are of the same
+    /// `NotFound` if no note has a name; `Exists` if several notes have it; `Invalid` if two names are of the same
     /// note, or if properties cannot be written.
     pub(super) fn plan_merge(&self, view: &View<'_>, request: &MergeRequest) -> Result<ChangeSet> {
-        let (from, into) = (view.find(&request.from)?, view.find(&request.into)?);
-        if from == into || !from.is_note() || !into.is_note() {
-            return Err(Error::invalid(format!("{from} cannot be merged into {into}"))
-                .with_hint("name two Markdown notes"));
-        }
-        let mut paths = view.concerned(std::slice::from_ref(&from), &BTreeSet::new())?;
+        let (from, into) = self.find_merged(view, request)?;
+        let mut paths = view.concerned(&from, &BTreeSet::new())?;
         paths.insert(into.clone());
         let sources = view.sources(paths)?;
-        let mut keys: BTreeSet<String> =
-            [&from, &into].iter().flat_map(|path| name_keys(path.name())).collect();
-        keys.extend([key(from.name()), key(into.name())]);
+        let named = || from.iter().chain([&into]);
+        let mut keys: BTreeSet<String> = named().flat_map(|path| name_keys(path.name())).collect();
+        keys.extend(named().map(|path| key(path.name())));
         let files = view.names(&sources, keys)?;
         let (before, mut after) = (files.table(), files.table());
-        after.remove(&from);
         let mut moves = Moves::default();
-        moves.insert(from.clone(), into.clone());
+        for path in &from {
+            after.remove(path);
+            moves.insert(path.clone(), into.clone());
+        }
         let options = self.core.rewrite_options();
         let world =
             RenameContext { before: &before, after: &after, moves: &moves, destination: None, options };
@@ -68,7 +68,7 @@ impl Planner<'_> {
         for source in sources {
             let rewritten = world.retarget(&source.path, &source.text, &source.note);
             plan.remarks.extend(rewritten.remarks);
-            let is_one = source.path == from || source.path == into;
+            let is_one = source.path == into || from.contains(&source.path);
             if let Some(refusal) = source.refusal().filter(|_| is_one) {
                 return Err(Error::invalid(refusal.to_string()));
             }
@@ -78,36 +78,62 @@ impl Planner<'_> {
             let found = linking.iter().position(|(source, _)| source.path == *path);
             found.ok_or_else(|| Error::not_found(format!("{path} was removed")))
         };
-        let (moved, kept) = (find(&linking, &from)?, find(&linking, &into)?);
-        refuse_same_labels(&linking[moved].0, &linking[kept].0)?;
-        plan.remarks.extend(twice(&linking[moved].0, &linking[kept].0));
+        // The notes that are merged into one, in the order of their texts. The first one stays.
+        let mut order = vec![find(&linking, &into)?];
+        for path in &from {
+            let at = find(&linking, path)?;
+            for earlier in &order {
+                refuse_same_labels(&linking[at].0, &linking[*earlier].0)?;
+                plan.remarks.extend(twice(&linking[at].0, &linking[*earlier].0));
+            }
+            order.push(at);
+        }
         let settings = self.core.vault.settings();
         // Where the headings are in the merged text is known when it was made once.
-        let draft = merged(&settings, &linking[moved], &linking[kept], request.consolidates)?.0;
-        follow_parts(view, &before, (moved, kept), &draft, &mut linking);
-        let (text, remarks) = merged(&settings, &linking[moved], &linking[kept], request.consolidates)?;
+        let draft = merged(&settings, &linking, &order, request)?.0;
+        follow_parts(view, &before, &order, &draft, &mut linking);
+        let (text, remarks) = merged(&settings, &linking, &order, request)?;
         plan.remarks.extend(remarks);
         for (at, (source, edits)) in linking.iter_mut().enumerate() {
-            if at != moved && at != kept {
+            if !order.contains(&at) {
                 add_edits(&mut plan, source, None, std::mem::take(edits), Vec::new());
             }
         }
-        let (source, hash) = (&linking[kept].0, linking[moved].0.hash);
-        let edits = single_edit(&source.text, &text).into_iter().collect();
-        add_edits(&mut plan, source, None, edits, Vec::new());
-        let merged_notes = [from.clone(), into];
+        let kept = &linking[order[0]].0;
+        let edits = single_edit(&kept.text, &text).into_iter().collect();
+        add_edits(&mut plan, kept, None, edits, Vec::new());
+        let merged_notes: Vec<NotePath> = named().cloned().collect();
         let settled =
             SettledNotes { handled: &merged_notes, rewritten: &merged_notes, ..SettledNotes::default() };
         follow_headings(view, &mut plan, &settled)?;
-        plan.remarks.extend(self.unread(&[&from])?);
-        let to = Some(FileLocation::Trash(self.free_in_trash(&from, &BTreeSet::new())?));
-        plan.files.push(FileChange {
-            from: Some(FileLocation::Vault(from)),
-            to,
-            before: Some(hash),
-            content: Content::Keep,
-        });
+        plan.remarks.extend(self.unread(&from.iter().collect::<Vec<_>>())?);
+        let mut taken = BTreeSet::new();
+        for (path, at) in from.into_iter().zip(&order[1..]) {
+            let place = self.free_in_trash(&path, &taken)?;
+            taken.insert(place.clone());
+            plan.files.push(FileChange {
+                from: Some(FileLocation::Vault(path)),
+                to: Some(FileLocation::Trash(place)),
+                before: Some(linking[*at].0.hash),
+                content: Content::Keep,
+            });
+        }
         Ok(plan)
+    }
+
+    /// Returns the paths of the notes that are merged, and of the one that receives their texts.
+    fn find_merged(&self, view: &View<'_>, request: &MergeRequest) -> Result<(Vec<NotePath>, NotePath)> {
+        let into = view.find(&request.into)?;
+        let mut from: Vec<NotePath> = Vec::with_capacity(request.from.len());
+        for name in &request.from {
+            let path = view.find(name)?;
+            if path == into || from.contains(&path) || !path.is_note() || !into.is_note() {
+                return Err(Error::invalid(format!("{path} cannot be merged into {into}"))
+                    .with_hint("name two Markdown notes"));
+            }
+            from.push(path);
+        }
+        Ok((from, into))
     }
 }
 
@@ -146,32 +172,55 @@ fn refuse_same_labels(from: &Source, into: &Source) -> Result<()> {
     }
 }
 
-/// Returns the text of two notes together, each with its edits, and remarks on their properties.
+/// Returns the text of some notes together, each with its edits, and remarks on their properties. `order` has their places
+/// among the linking notes.
 fn merged(
     settings: &Settings,
-    (from, from_edits): &(Source, Vec<Edit>),
-    (into, into_edits): &(Source, Vec<Edit>),
-    consolidates: bool,
+    linking: &[(Source, Vec<Edit>)],
+    order: &[usize],
+    request: &MergeRequest,
 ) -> Result<(String, Vec<Remark>)> {
-    let moved = applied(&from.text, from_edits)?;
-    let note = Note::parse(&moved);
+    let (into, into_edits) = &linking[order[0]];
     let mut uniting = PropertyMerge::of(&into.path, applied(&into.text, into_edits)?);
-    for coming in note.frontmatter.iter().flat_map(|front| &front.properties) {
-        uniting.merge(&from.path, coming, settings.declared_type(&coming.key))?;
+    for at in &order[1..] {
+        let (from, edits) = &linking[*at];
+        let moved = applied(&from.text, edits)?;
+        let note = Note::parse(&moved);
+        let body = moved.get(note.body_start..).unwrap_or("").trim_matches(['\n', '\r']);
+        for coming in note.frontmatter.iter().flat_map(|front| &front.properties) {
+            // A title that was made of the text says nothing more.
+            let is_said =
+                coming.key == "title" && coming.value.as_str().is_some_and(|title| says(body, title));
+            if request.consolidates && is_said {
+                continue;
+            }
+            uniting.merge(&from.path, coming, settings.declared_type(&coming.key))?;
+        }
+        let new_lines = request.consolidates.then(|| lacking_lines(&uniting.text, body));
+        if request.consolidates {
+            uniting.ask(MERGED_FROM, &Value::from(vec![from.path.as_str()]))?;
+        }
+        let body = new_lines.as_deref().unwrap_or(body);
+        if !body.is_empty() {
+            let edits = body_edit::append(&uniting.text, body).map_err(|refusal: property::Refusal| {
+                Error::invalid(format!("{}: {}", into.path, refusal.message))
+            })?;
+            uniting.text = applied(&uniting.text, &edits)?;
+        }
     }
-    let body = moved.get(note.body_start..).unwrap_or("").trim_matches(['\n', '\r']);
-    let new_lines = consolidates.then(|| lacking_lines(&uniting.text, body));
-    if consolidates {
-        uniting.ask(MERGED_FROM, &Value::from(vec![from.path.as_str()]))?;
+    if let Some(title) = &request.title {
+        uniting.set("title", &Value::from(title.as_str()))?;
     }
-    let body = new_lines.as_deref().unwrap_or(body);
-    if body.is_empty() {
-        return Ok((uniting.text, uniting.remarks));
-    }
-    let edits = body_edit::append(&uniting.text, body).map_err(|refusal: property::Refusal| {
-        Error::invalid(format!("{}: {}", into.path, refusal.message))
-    })?;
-    Ok((applied(&uniting.text, &edits)?, uniting.remarks))
+    Ok((uniting.text, uniting.remarks))
+}
+
+/// Returns whether a text has the words of a title in their order, without others between them.
+pub fn says(text: &str, title: &str) -> bool {
+    let words = |text: &str| -> String {
+        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        words.fold(" ".to_owned(), |line, word| line + &word.to_lowercase() + " ")
+    };
+    words(text).contains(&words(title))
 }
 
 /// Returns the lines of a text that another one lacks, in their order. A line is there if one line of the other text has
@@ -208,40 +257,39 @@ fn lacking_lines(known: &str, body: &str) -> String {
     text.trim_end().to_owned()
 }
 
-/// Adds the edits of links to parts of two notes that are merged. `moved` and `kept` are indexes among the linking
-/// notes; in the merged text `draft`, the parts of the note at `moved` follow those of the note at `kept`.
+/// Adds the edits of links to parts of notes that are merged. `order` has their places among the linking notes, in the
+/// order in which their parts follow each other in the merged text `draft`.
 fn follow_parts(
     view: &View<'_>,
     names: &FileNames,
-    (moved, kept): (usize, usize),
+    order: &[usize],
     draft: &str,
     linking: &mut [(Source, Vec<Edit>)],
 ) {
     let mut changes: BTreeMap<(LinkDialect, usize), PartChanges> = BTreeMap::new();
-    let into = linking[kept].0.path.clone();
+    let into = linking[order[0]].0.path.clone();
+    let count: usize = order.iter().map(|at| linking[*at].0.note.headings.len()).sum();
     for at in 0..linking.len() {
-        let dialect = match at == moved {
+        let dialect = match order.contains(&at) {
             true => view.dialects().unit_of(&into).dialect,
             false => view.dialects().unit_of(&linking[at].0.path).dialect,
         };
         let mut edits = Vec::new();
-        for target in [moved, kept] {
+        for (place, &target) in order.iter().enumerate() {
             let (source, own) = (&linking[at].0, &linking[target].0);
             let parts = changes.entry((dialect, target)).or_insert_with(|| {
-                let (first, others) = if target == moved {
-                    let into = &linking[kept].0;
-                    let anchors = AnchorTable::new(dialect, &into.text, &into.note);
-                    (into.note.headings.len(), anchors.others())
-                } else {
-                    (0, 0)
-                };
+                let (mut first, mut others) = (0, 0);
+                for earlier in &order[..place] {
+                    let earlier = &linking[*earlier].0;
+                    first += earlier.note.headings.len();
+                    others += AnchorTable::new(dialect, &earlier.text, &earlier.note).others();
+                }
                 let map = PartMap {
                     headings: vec![(0..own.note.headings.len(), first)],
                     others: vec![(0..usize::MAX, others)],
                 };
                 PartChanges::new(dialect, (&own.text, &own.note), (&into, draft), map)
             });
-            let count = linking[moved].0.note.headings.len() + linking[kept].0.note.headings.len();
             if parts.note_after.headings.len() != count {
                 continue;
             }

@@ -23,6 +23,9 @@ pub(crate) const MADE: &[&str] = &["created_at", "created", "date"];
 /// Properties with the modification time: the later one is kept.
 const CHANGED: &[&str] = &["updated_at", "updated", "modified", "last_reviewed"];
 
+/// The property with the weight of a memory: the greater one is kept.
+const IMPORTANCE: &str = "importance";
+
 /// Properties of which sidenote reads a single value.
 const SINGLE: &[&str] = &[
     "id",
@@ -173,6 +176,14 @@ impl<'a> PropertyMerge<'a> {
                 format!("{path} keeps its id; the id {value} of {from} is removed"),
             );
             return Ok(());
+        }
+        if name_key == IMPORTANCE
+            && let (Some(one), Some(other)) = (held.as_f64(), value.as_f64())
+        {
+            let (kept, gone) = if other > one { (value, &held) } else { (&held, value) };
+            self.edit_memory("property-conflict", format!("{name} is {kept}; {gone} is removed"));
+            let kept = kept.clone();
+            return self.set(name, &kept);
         }
         let (is_made, is_changed) = (MADE.contains(&name_key.as_str()), CHANGED.contains(&name_key.as_str()));
         if let Some(is_later) = later(&held, value).filter(|_| is_made || is_changed) {

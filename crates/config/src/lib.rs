@@ -327,6 +327,8 @@ pub struct MemoryConfig {
     pub max_bytes: u64,
     /// Whether maintenance evicts memories.
     pub evict: bool,
+    /// Whether a long-running process looks once a day for what could be consolidated.
+    pub consolidate: bool,
     /// The folder of handoffs.
     pub handoffs: String,
     /// The weights of the components of a score in recall.

@@ -52,6 +52,7 @@ use sidenote_store::{CallOrigin, Event, Follower, Role, Store};
 use tool::{Answer, Effect, Tool};
 use vaults::{Called, NamedVault, Vaults};
 
+pub use crate::prompts::consolidation_prompt;
 pub use crate::serve::{serve_http, serve_named, serve_stdio};
 
 /// The instructions for clients where our own tools are served. They hold no text of notes.

@@ -49,6 +49,8 @@ pub enum Comparison {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Word {
     stem: String,
+    /// Where it is in the text, in bytes.
+    span: Range<usize>,
     is_number: bool,
     /// Whether it names a time or a stage, such as a day of the week.
     is_time: bool,
@@ -58,6 +60,15 @@ struct Word {
     begins_group: bool,
     /// Whether a word such as `of` precedes it, so that it belongs to what is said before.
     is_genitive: bool,
+}
+
+/// What a statement is about: the name that comes first in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subject {
+    /// The stems of its words.
+    pub stems: String,
+    /// The name as it is written.
+    pub text: String,
 }
 
 /// A text that states one fact, in words.
@@ -135,7 +146,8 @@ impl Statement {
             let begins_group = std::mem::take(&mut begins_group) || begins_sentence(text, term.start);
             let is_genitive = std::mem::take(&mut is_genitive);
             let is_name = is_name && !is_time;
-            words.push(Word { stem: stemmed, is_number, is_time, is_name, begins_group, is_genitive });
+            let span = term.start..term.end;
+            words.push(Word { stem: stemmed, span, is_number, is_time, is_name, begins_group, is_genitive });
         }
         let is_negated = negation_count(text, &reading) % 2 == 1;
         let updates = updates.into_iter().map(|(_, name)| name).collect();
@@ -151,6 +163,17 @@ impl Statement {
     /// Returns whether a name of the statement has words beyond some, as `Falcon Lab` beyond `Falcon`.
     pub(crate) fn extends_name_of(&self, stems: &BTreeSet<&str>, names: &Names) -> bool {
         extends_name(&self.words, names, &|word| !stems.contains(word.stem.as_str()))
+    }
+
+    /// Returns the name that comes first, with all of its words; `None` if the statement has no name.
+    pub fn subject(&self, names: &Names) -> Option<Subject> {
+        let start = self.words.iter().position(|word| names.has(word))?;
+        let rest = self.words.get(start + 1..).unwrap_or_default();
+        let more = rest.iter().take_while(|word| !word.begins_group && names.has(word)).count();
+        let words = self.words.get(start..=start + more)?;
+        let stems = words.iter().map(|word| word.stem.as_str()).collect::<Vec<_>>().join(" ");
+        let written: Vec<&str> = words.iter().filter_map(|word| self.text.get(word.span.clone())).collect();
+        Some(Subject { stems, text: written.join(" ") })
     }
 
     /// Compares this statement with a newer one.

@@ -1,10 +1,12 @@
 //! Consolidation: finds what keeps the memories of a vault from being useful, and makes proposals of it. Each kind has a
 //! rule of its own in a file of this folder (docs/spec/agents.md 4). Nothing but proposals is written.
 
+mod clusters;
 mod duplicates;
 mod facts;
 mod handoffs;
 mod links;
+mod nightly;
 mod same_text;
 mod single;
 
@@ -112,7 +114,7 @@ impl Compared {
 
 /// What a finding would do.
 enum Action {
-    Merge { from: String, into: String },
+    Merge { from: Vec<String>, into: String, title: Option<String> },
     Edit(&'static str, Vec<EditRequest>),
     Retitle { note: String, title: String },
     New(NewRequest),
@@ -224,6 +226,7 @@ impl Proposals<'_> {
         findings.extend(facts::find(&notes, &pairs));
         findings.extend(handoffs::find(self, &notes)?);
         findings.extend(single::find(self, &notes, &known)?);
+        findings.extend(clusters::find(&notes, &known));
         findings.extend(links::find(self, &notes, request, &mut reply.notices)?);
         for proposal in stored.proposals.iter().filter(|proposal| outdated.contains(&proposal.id)) {
             // What a consolidation proposed, it finds again where it looks.
@@ -269,7 +272,9 @@ impl Proposals<'_> {
             evidence: finding.evidence.clone(),
             sources: finding.sources.clone(),
             recipe: match &finding.action {
-                Action::Merge { from, into } => Recipe::Merge { from: from.clone(), into: into.clone() },
+                Action::Merge { from, into, title } => {
+                    Recipe::Merge { from: from.clone(), into: into.clone(), title: title.clone() }
+                }
                 _ => Recipe::Plan,
             },
             plan: match &finding.action {
@@ -312,7 +317,9 @@ impl Proposals<'_> {
     fn plan_of(&self, action: &Action) -> Result<ChangeSet> {
         let changes = Changes::of(self.core);
         match action {
-            Action::Merge { from, into } => changes.plan(&merge_operation(from, into)),
+            Action::Merge { from, into, title } => {
+                changes.plan(&merge_operation(from, into, title.as_deref()))
+            }
             Action::Edit(name, edits) => {
                 let plan = changes.plan(&Operation::EditMany(edits.clone()))?;
                 Ok(ChangeSet { operation: (*name).to_owned(), ..plan })

@@ -361,7 +361,9 @@ impl Proposals<'_> {
     fn plan_again(&self, proposal: &Proposal) -> Result<ChangeSet> {
         let mut plan = match &proposal.recipe {
             Recipe::Plan => proposal.plan.clone(),
-            Recipe::Merge { from, into } => Changes::of(self.core).plan(&merge_operation(from, into))?,
+            Recipe::Merge { from, into, title } => {
+                Changes::of(self.core).plan(&merge_operation(from, into, title.as_deref()))?
+            }
         };
         for (path, text) in &proposal.texts {
             let is_it = |file: &&mut FileChange| file.to.as_ref().is_some_and(|to| to.to_string() == *path);
@@ -410,9 +412,14 @@ impl RefusedProposal {
     }
 }
 
-/// Returns the operation that merges one note into another, with the provenance of what is merged.
-pub(crate) fn merge_operation(from: &str, into: &str) -> Operation {
-    Operation::Merge(MergeRequest { from: from.to_owned(), into: into.to_owned(), consolidates: true })
+/// Returns the operation that merges notes into another one, with the provenance of what is merged.
+pub(crate) fn merge_operation(from: &[String], into: &str, title: Option<&str>) -> Operation {
+    Operation::Merge(MergeRequest {
+        from: from.to_vec(),
+        into: into.to_owned(),
+        consolidates: true,
+        title: title.map(str::to_owned),
+    })
 }
 
 /// Returns the file whose text an edit replaces.

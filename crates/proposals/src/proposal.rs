@@ -25,6 +25,8 @@ pub enum ProposalKind {
     Stale,
     /// A memory has no type, or a title that says nothing.
     Unclear,
+    /// Small memories about one subject could be one note.
+    Cluster,
     /// A note names another one without a link.
     MissingLink,
     /// Links lead to nothing, and what they meant is certain.
@@ -33,7 +35,7 @@ pub enum ProposalKind {
 
 impl ProposalKind {
     /// All kinds, in the order in which they are looked for.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Change,
         Self::Duplicate,
         Self::Superseded,
@@ -41,6 +43,7 @@ impl ProposalKind {
         Self::Handoffs,
         Self::Stale,
         Self::Unclear,
+        Self::Cluster,
         Self::MissingLink,
         Self::DeadLink,
     ];
@@ -55,6 +58,7 @@ impl ProposalKind {
             Self::Handoffs => "handoffs",
             Self::Stale => "stale",
             Self::Unclear => "unclear",
+            Self::Cluster => "cluster",
             Self::MissingLink => "missing-link",
             Self::DeadLink => "dead-link",
         }
@@ -121,12 +125,15 @@ pub struct ProposalEvidence {
 pub enum Recipe {
     /// The change set of the proposal is applied as it is.
     Plan,
-    /// One note is merged into another one.
+    /// Notes are merged into another one.
     Merge {
-        /// The path of the note that goes to the trash.
-        from: String,
-        /// The path of the note that receives its text.
+        /// The paths of the notes that go to the trash.
+        from: Vec<String>,
+        /// The path of the note that receives their texts.
         into: String,
+        /// The title that it gets, if it gets another one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        title: Option<String>,
     },
 }
 

@@ -16,6 +16,7 @@ use sidenote_memories::maintain::{MaintainRequest, RETRY};
 use sidenote_open_vault::Core;
 use sidenote_open_vault::open::prepare_vectors;
 use sidenote_open_vault::sync::IndexSync;
+use sidenote_proposals::Proposals;
 use sidenote_repair::{Certainty, RepairRequest, Repairs};
 use sidenote_vault::authority::authority_of;
 use sidenote_vectors::Vectors;
@@ -158,8 +159,8 @@ impl Upkeep<'_> {
         std::thread::Builder::new().name("sidenote-repair".to_owned()).spawn(repair).map_err(unstarted)
     }
 
-    /// Runs the automatic tasks of a long-running process: maintenance every six hours, and backups if the settings
-    /// enable them.
+    /// Runs the automatic tasks of a long-running process: maintenance every six hours, and backups and a daily
+    /// consolidation if the settings enable them.
     ///
     /// # Errors
     /// `Conflict` if another process writes the vault or makes a backup; `Io` if the journal, the notes or the backup
@@ -185,6 +186,10 @@ impl Upkeep<'_> {
         // A failed backup is not tried again immediately.
         if !(0..RETRY).contains(&(now - self.core.state.last_backup_check.swap(now, Ordering::Relaxed))) {
             self.backup_if_due()?;
+            if let Some(found) = Proposals::of(self.core).consolidate_if_due()? {
+                found.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
+                tracing::info!("{} proposals are new, {} wait", found.proposals.len(), found.waiting);
+            }
         }
         Ok(())
     }

@@ -503,7 +503,7 @@ fn text_of<'e>(event: &'e Event, name: &str) -> Option<&'e str> {
 }
 
 /// The operations that maintenance records by itself.
-const AUTOMATIC: [&str; 4] = ["maintain", "promote", "demote", "checkpoint"];
+const AUTOMATIC: [&str; 5] = ["maintain", "promote", "demote", "checkpoint", "consolidate"];
 
 /// Returns who did something: the agent, `other` for a program that is not sidenote, `auto` for maintenance, or `cli` for a
 /// person at the command line or the page.

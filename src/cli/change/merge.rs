@@ -23,5 +23,6 @@ pub(in crate::cli) struct MergeArgs {
 
 pub(super) fn run(context: &CommandContext, args: MergeArgs) -> Result<()> {
     let MergeArgs { from, into, dry_run } = args;
-    apply(context, &Operation::Merge(MergeRequest { from, into, ..MergeRequest::default() }), &dry_run)
+    let request = MergeRequest { from: vec![from], into, ..MergeRequest::default() };
+    apply(context, &Operation::Merge(request), &dry_run)
 }

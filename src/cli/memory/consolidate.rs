@@ -1,7 +1,9 @@
 //! `sidenote memory consolidate`: makes proposals of what keeps memories from being useful.
 
 use clap::Args;
+use serde::Serialize;
 use sidenote_base::error::Result;
+use sidenote_mcp::consolidation_prompt;
 
 use crate::cli::args::DryRunArgs;
 use crate::cli::{CommandContext, output};
@@ -15,26 +17,45 @@ use crate::store::{ConsolidateReply, ConsolidateRequest, ProposalItem, ProposalK
 #[command(after_help = "Examples:
   sidenote memory consolidate
   sidenote memory consolidate --kind duplicate --kind superseded --dry-run
-  sidenote memory consolidate --folder Memories --json")]
+  sidenote memory consolidate --folder Memories --json
+  claude -p \"$(sidenote memory consolidate --agent)\"")]
 pub(in crate::cli) struct ConsolidateArgs {
-    /// Only look for this kind: duplicate, superseded, contradiction, handoffs, stale, unclear, missing-link or dead-link.
+    /// Only look for this kind: duplicate, superseded, contradiction, handoffs, stale, unclear, cluster, missing-link or
+    /// dead-link.
     #[arg(long, value_name = "KIND")]
     kind: Vec<String>,
     /// Only compare the notes of this folder.
     #[arg(long, value_name = "FOLDER")]
     folder: Option<String>,
+    /// Print the prompt with which an agent that has the tool `proposals` words the merges that wait.
+    #[arg(long, conflicts_with = "dry_run")]
+    agent: bool,
     #[command(flatten)]
     dry_run: DryRunArgs,
+}
+
+/// What an agent is asked to do.
+#[derive(Debug, Serialize)]
+struct AgentReply {
+    /// The prompt.
+    prompt: String,
+    /// The number of proposals that wait.
+    waiting: usize,
 }
 
 pub(super) fn run(context: &CommandContext, args: ConsolidateArgs) -> Result<()> {
     let kinds = args.kind.iter().map(|name| ProposalKind::parse(name)).collect::<Result<Vec<_>>>()?;
     let request = ConsolidateRequest { kinds, folder: args.folder, dry_run: args.dry_run.is_set() };
-    let reply = context.fresh_store()?.proposals().consolidate(&request)?;
+    let store = context.fresh_store()?;
+    let reply = store.proposals().consolidate(&request)?;
     if !context.out.is_json() {
         for notice in &reply.notices {
             context.out.message(&format!("notice: {}", output::plain(notice)));
         }
+    }
+    if args.agent {
+        let reply = AgentReply { prompt: consolidation_prompt(&store)?, waiting: reply.waiting };
+        return context.out.reply(&reply, |reply| reply.prompt.clone() + "\n");
     }
     context.out.reply(&reply, |reply| show(reply, request.dry_run))
 }

@@ -314,7 +314,7 @@ struct MergeInput {
 
 fn merge(store: &Store, input: MergeInput) -> Result<Answer> {
     store.index().refresh()?;
-    let request = MergeRequest { from: input.from, into: input.into, ..MergeRequest::default() };
+    let request = MergeRequest { from: vec![input.from], into: input.into, ..MergeRequest::default() };
     ChangeOutput::new(&store.changes().change(&Operation::Merge(request), input.dry_run)?).into_answer()
 }
 

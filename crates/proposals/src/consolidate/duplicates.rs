@@ -127,6 +127,6 @@ fn finding(from: &Compared, into: &Compared, percent: Option<u8>) -> Finding {
         evidence: vec![into.evidence(), from.evidence()],
         sources: vec![into.origin(), from.origin()],
         changed: vec![kept.to_owned(), gone.to_owned()],
-        action: Action::Merge { from: gone.to_owned(), into: kept.to_owned() },
+        action: Action::Merge { from: vec![gone.to_owned()], into: kept.to_owned(), title: None },
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn is_duplicate(one: &Compared, other: &Compared) -> bool {
 }
 
 /// Returns whether a note means something by its place: one of a day, a template, or a file that programs read.
-fn is_placed(note: &Compared) -> bool {
+pub(super) fn is_placed(note: &Compared) -> bool {
     let path = &note.source.path;
     let name = path.stem().to_lowercase();
     let mut folders = path.as_str().split('/').rev().skip(1);
@@ -58,7 +58,8 @@ fn is_placed(note: &Compared) -> bool {
         || folders.any(|folder| folder.to_lowercase().contains("template"))
 }
 
-fn properties(note: &Compared) -> BTreeMap<String, &Value> {
+/// Returns the properties of a note that a merge does not join, by their names in lower case.
+pub(super) fn properties(note: &Compared) -> BTreeMap<String, &Value> {
     let front = note.source.note.frontmatter.iter().flat_map(|front| &front.properties);
     let own = front.map(|property| (property.key.to_lowercase(), &property.value));
     own.filter(|(key, _)| !OWN_PROPERTIES.contains(&key.as_str())).collect()
@@ -67,10 +68,6 @@ fn properties(note: &Compared) -> BTreeMap<String, &Value> {
 /// Returns whether the titles say nothing in which the notes differ: they are equal but for the number of a copy, or the
 /// texts have all of their words.
 fn titles_agree(one: &Compared, other: &Compared) -> bool {
-    let words = |text: &str| -> Vec<String> {
-        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-        words.map(str::to_lowercase).collect()
-    };
     // A title that begins so was made of a text that does.
     let title = |note: &Compared| words(note.memory.title.trim_start_matches("Note "));
     let (first, second) = (title(one), title(other));
@@ -82,6 +79,11 @@ fn titles_agree(one: &Compared, other: &Compared) -> bool {
     let said = [words(one.source.body()), words(other.source.body())];
     let is_said = |word: &String| said.iter().all(|body| body.contains(word));
     first.iter().all(is_said) && second.iter().all(is_said)
+}
+
+fn words(text: &str) -> Vec<String> {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect()
 }
 
 /// Returns whether each line of the shorter text is in the other one, in the same order.
