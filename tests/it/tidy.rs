@@ -230,6 +230,19 @@ fn dependencies<'m>(manifest: &'m toml::Table, kind: &str) -> BTreeSet<&'m str> 
 }
 
 #[test]
+fn a_crate_with_unit_tests_has_them_run() {
+    for (name, manifest) in manifests() {
+        let lib = manifest.get("lib").and_then(toml::Value::as_table);
+        let is_run = lib.and_then(|lib| lib.get("test")).and_then(toml::Value::as_bool) != Some(false);
+        let folder = format!("{name}/");
+        let tested = sources()
+            .into_iter()
+            .find(|source| source.path.starts_with(&folder) && source.text.contains("#[test]"));
+        assert!(is_run || name.is_empty() || tested.is_none(), "{name} has tests that nothing runs");
+    }
+}
+
+#[test]
 fn every_engine_has_one_owner() {
     for (engine, owner) in OWNERS {
         let manifests = manifests();

@@ -192,13 +192,13 @@ impl PathPattern {
         // A pattern takes in what lies below the folders that it matches, as in a .gitignore.
         let (wild, literal) = match typed.as_str() {
             "" | "*" | "**" => ("**".to_owned(), None),
-            plain if !is_wild(plain) => (format!("{plain}{{,/**}}"), None),
+            plain if !is_wild(plain) => (plain.to_owned(), None),
             // A real name can have brackets and braces.
-            wild => (format!("{wild}{{,/**}}"), Some(format!("{}{{,/**}}", escape(wild)))),
+            wild => (wild.to_owned(), Some(escape(wild))),
         };
         let beginning = wild.split(['*', '?', '[', '{', '\\']).next().unwrap_or_default().to_owned();
         let mut set = GlobSet::builder();
-        for glob in std::iter::once(wild).chain(literal) {
+        for glob in std::iter::once(wild).chain(literal).flat_map(|glob| [format!("{glob}/**"), glob]) {
             let glob = GlobBuilder::new(&glob).literal_separator(true).build();
             set.add(glob.map_err(|error| refused("is no glob").with_source(error))?);
         }
@@ -393,6 +393,22 @@ mod tests {
             (vec!["!**/Private"], "Deep/Private/x/y.md", false),
             (vec!["!Notes [private]"], "Notes [private]/x.md", false),
             (vec!["!P {x}"], "P {x}/y.md", false),
+            (vec!["!Private/**"], "Private/Diary.md", false),
+            (vec!["!Private/**"], "Private/deep/Diary.md", false),
+            (vec!["!Private/*"], "Private/Diary.md", false),
+            (vec!["!Private/Diary.md"], "Private/Diary.md", false),
+            (vec!["!Private/My diary.md"], "Private/My diary.md", false),
+            (vec!["!Inbox.md"], "Inbox.md", false),
+            (vec!["!**/*.md"], "Private/Diary.md", false),
+            (vec!["!**/*.md"], "Diary.md", false),
+            (vec!["!*.canvas"], "a.canvas", false),
+            (vec!["!**/*.canvas"], "deep/er/a.canvas", false),
+            (vec!["!{Private,Secret}/**"], "Secret/x.md", false),
+            (vec!["!Notes [private].md"], "Notes [private].md", false),
+            (vec!["Work/**"], "Work/deep/Plan.md", true),
+            (vec!["Work/**"], "Workshop/Plan.md", false),
+            (vec!["Work/Plan.md"], "Work/Plan.md", true),
+            (vec!["Work/Plan.md"], "Work/Plan.md.md", false),
             (vec!["!Caf\u{e9}"], "Cafe\u{301}/x.md", false),
         ] {
             let path = NotePath::from_disk(path).unwrap();
