@@ -8,6 +8,7 @@ mod metrics;
 pub(super) mod named;
 mod portable_session;
 mod rights;
+mod stream_replay;
 mod sync;
 
 use std::net::SocketAddr;

@@ -73,8 +73,8 @@ impl Authorization {
         let mut servers = HashMap::new();
         for (path, server) in endpoints {
             let store = &server.shared.store;
-            if !store.is_read_only() {
-                // A server is read-only for all its vaults.
+            if server.shared.changes_notes() {
+                // A server offers the same tools for all its vaults.
                 most = Scopes::Write;
             }
             let folder = store.root().file_name().map(|name| name.to_string_lossy().into_owned());

@@ -21,6 +21,7 @@ use serde_json::json;
 use super::gate::Gate;
 use super::portable_session::{PortableSession, StateInId};
 use super::rights::{Listening, Member, called_tool};
+use super::stream_replay::StreamReplay;
 use crate::Server;
 use crate::protocol_errors::{MethodField, invalid_message, parse_error, removed_method};
 
@@ -86,7 +87,7 @@ impl Endpoint {
     }
 
     fn of(server: &Server, gate: Gate, is_portable: bool) -> Self {
-        let mut manager = LocalSessionManager::default();
+        let mut manager = LocalSessionManager::default().with_event_store(Arc::new(StreamReplay::default()));
         manager.session_config.keep_alive = Some(SESSION_TIMEOUT);
         let manager = Arc::new(manager);
         let (stateful, stateless) = (server.clone(), server.clone());
