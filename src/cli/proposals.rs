@@ -155,11 +155,8 @@ fn show_list(reply: &ProposalsReply) -> String {
         vec![item.id.clone(), item.kind.name().to_owned(), state.to_owned(), item.reason.clone()]
     };
     let mut out = output::columns(&reply.proposals.iter().map(row).collect::<Vec<_>>());
-    out.push_str(&format!(
-        "{} of {} waiting\n",
-        output::count(reply.proposals.len(), "proposal"),
-        reply.waiting
-    ));
+    let listed = output::count(reply.proposals.len(), "proposal");
+    out.push_str(&format!("{listed} listed, {} waiting\n", reply.waiting));
     out
 }
 

@@ -182,8 +182,8 @@ impl Proposals<'_> {
     /// Applies the change of a proposal as one operation, or plans it only with `dry_run`.
     ///
     /// # Errors
-    /// `NotFound` if there is no such proposal; `Exists` if it was decided already; `Conflict` if one of its sources
-    /// changed since; those of applying a change.
+    /// `NotFound` if there is no such proposal; `Exists` if it was decided already and not undone; `Conflict` if one of its
+    /// sources changed since; those of applying a change.
     #[tracing::instrument(skip_all)]
     pub fn accept(&self, id: &str, dry_run: bool) -> Result<AcceptReply> {
         let mut proposal = self.undecided(id)?;
@@ -203,7 +203,7 @@ impl Proposals<'_> {
     }
 
     /// Accepts proposals one after the other, each as one operation. One that is refused does not hinder the others.
-    /// Without a kind, contradictions are left out.
+    /// Without a kind, contradictions are left out. What removes files for good is refused.
     ///
     /// # Errors
     /// `Io` if the folder of proposals cannot be read.
@@ -213,6 +213,14 @@ impl Proposals<'_> {
         for item in self.list(ProposalsRequest { kind, all: false })?.proposals {
             if kind.is_none() && item.kind == ProposalKind::Contradiction {
                 reply.contradictions.push(item.id);
+                continue;
+            }
+            if item.is_final {
+                let reason = format!(
+                    "it removes {} for good, which undo cannot take back; accept it by its id",
+                    item.paths.join(", ")
+                );
+                reply.refused.push(RefusedProposal { id: item.id, reason, failure: ErrorKind::Invalid });
                 continue;
             }
             match self.accept(&item.id, dry_run) {
@@ -325,7 +333,10 @@ impl Proposals<'_> {
 
     /// Returns a proposal about which nothing was decided.
     fn undecided(&self, id: &str) -> Result<Proposal> {
-        let proposal = self.named(id)?;
+        let mut proposal = self.named(id)?;
+        if proposal.state == ProposalState::Accepted && self.is_undone(&proposal)? {
+            (proposal.state, proposal.started, proposal.decision) = (ProposalState::Waiting, None, None);
+        }
         if proposal.state == ProposalState::Waiting {
             return Ok(proposal);
         }
@@ -339,6 +350,23 @@ impl Proposals<'_> {
         };
         Err(Error::new(ErrorKind::Exists, format!("the proposal {} was {done} already", proposal.id))
             .with_hint(hint))
+    }
+
+    /// Returns whether the files of a proposal are as they were before it was accepted, because that was undone.
+    fn is_undone(&self, proposal: &Proposal) -> Result<bool> {
+        for file in &proposal.plan.files {
+            let place = file.from.as_ref().or(file.to.as_ref()).and_then(FileLocation::in_vault);
+            let Some(path) = place else { return Ok(false) };
+            let now = match self.core.read_bytes(path) {
+                Ok(bytes) => Some(ContentHash::of(&bytes)),
+                Err(error) if error.kind() == ErrorKind::NotFound => None,
+                Err(error) => return Err(error),
+            };
+            if now != file.before {
+                return Ok(false);
+            }
+        }
+        Ok(!proposal.plan.is_empty())
     }
 
     /// Lists the sources of a proposal, and the files that given texts replace, that changed or were removed since.
@@ -429,6 +457,11 @@ fn written_path(proposal: &Proposal, path: Option<&str>) -> Result<String> {
         written.filter_map(|file| Some(file.to.as_ref()?.in_vault()?.to_string())).collect();
     let listed = || written.join(", ");
     match (path, written.as_slice()) {
+        (_, []) => Err(Error::invalid(format!(
+            "the proposal {} writes no text that could be another one",
+            proposal.id
+        ))
+        .with_hint("it can be accepted or rejected as it is")),
         (Some(path), _) if written.iter().any(|own| own == path) => Ok(path.to_owned()),
         (None, [only]) => Ok(only.clone()),
         (Some(path), _) => {

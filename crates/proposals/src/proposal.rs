@@ -222,6 +222,9 @@ pub struct ProposalItem {
     pub created: Timestamp,
     /// The files that it changes.
     pub paths: Vec<String>,
+    /// Whether it removes files for good, which an undo does not take back.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_final: bool,
 }
 
 impl From<&Proposal> for ProposalItem {
@@ -234,6 +237,7 @@ impl From<&Proposal> for ProposalItem {
             author: proposal.author.clone(),
             created: proposal.created,
             paths: proposal.paths(),
+            is_final: proposal.plan.files.iter().any(|file| file.to.is_none()),
         }
     }
 }

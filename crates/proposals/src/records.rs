@@ -12,7 +12,7 @@ use sidenote_markdown::edit::{FileChange, FileLocation};
 use sidenote_vault::dir::Dir;
 
 use crate::Proposals;
-use crate::proposal::{Decision, Proposal, ProposalSource, ProposalState};
+use crate::proposal::{Decision, Proposal, ProposalKind, ProposalSource, ProposalState};
 
 /// The folder of proposals in the records.
 const FOLDER: &str = "proposals";
@@ -93,6 +93,13 @@ impl Proposals<'_> {
         });
         // The reason can quote a text.
         stored.damaged.clear();
+        let is_of_other = |proposal: &&mut Proposal| {
+            proposal.kind == ProposalKind::Change && proposal.author != self.core.client
+        };
+        for proposal in stored.proposals.iter_mut().filter(is_of_other) {
+            // Somebody else, who may know more, worded it.
+            proposal.reason = format!("{} of {}", proposal.plan.operation, proposal.paths().join(", "));
+        }
     }
 
     /// Counts a proposal as accepted whose change the journal has, because the program ended before that was noted.

@@ -1,6 +1,6 @@
 //! The review of a week: what was written by whom, what was recalled most, what fades, and what waits.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde::Serialize;
 use sidenote_base::clock::Timestamp;
@@ -134,10 +134,19 @@ impl Proposals<'_> {
             removed: BTreeSet<String>,
         }
         let mut authors: BTreeMap<String, Paths> = BTreeMap::new();
+        // What was undone, and not done again, was not written.
+        let mut undone: HashSet<String> = HashSet::new();
         for event in self.core.journal().events(ReadOrder::NewestFirst)?.of_changes() {
             let event = event?;
             if event.at < from {
                 break;
+            }
+            if undone.contains(&event.id) {
+                continue;
+            }
+            if let Some(id) = event.undoes {
+                undone.insert(id);
+                continue;
             }
             if event.at >= until || event.op == OP_MOVED || event.files.is_empty() {
                 continue;
