@@ -117,7 +117,7 @@ struct ServeArgs {
     login: bool,
     /// The address by which clients reach the server through a tunnel or proxy, such as https://notes.example. Default: the
     /// address of --http, for clients of this machine.
-    #[arg(long, value_name = "URL", requires = "login")]
+    #[arg(long, value_name = "URL")]
     public_url: Option<String>,
     /// The folder of memories: like --vault, with the toolset mem and the layout memories. Default: ./memories.
     #[arg(long = "notestore_path", alias = "notestore-path", value_name = "FOLDER", num_args = 0..=1, default_missing_value = "./memories", value_parser = path_from_home())]
@@ -213,7 +213,12 @@ fn serve(context: &mut CommandContext, args: &McpArgs, named: Vec<NamedVault>) -
     let out = context.out;
     crate::mcp::serve_http(vaults, &sets, &http, &mut |address| {
         let addresses: Vec<String> = paths.iter().map(|path| format!("http://{address}{path}")).collect();
-        out.message(&format!("serving at {}; press Ctrl-C to stop", addresses.join(", ")));
+        let elsewhere = args.public_url.as_ref().map_or_else(String::new, |url| {
+            let url = url.trim_end_matches('/');
+            let addresses: Vec<String> = paths.iter().map(|path| format!("{url}{path}")).collect();
+            format!(", for clients elsewhere at {}", addresses.join(", "))
+        });
+        out.message(&format!("serving at {}{elsewhere}; press Ctrl-C to stop", addresses.join(", ")));
     })
 }
 
@@ -225,7 +230,11 @@ fn agents(context: &CommandContext, fence: &FenceArgs) -> Result<Agents> {
 /// Returns the settings of the authorization server, if clients log in.
 fn authorization(context: &CommandContext, args: &ServeArgs) -> Result<Option<AuthorizationOptions>> {
     if !args.login {
-        return Ok(None);
+        return match args.public_url {
+            None => Ok(None),
+            Some(_) => Err(Error::invalid("--public-url is the address of a server with --login")
+                .with_hint("add --login, or leave --public-url out")),
+        };
     }
     let folder = login::require_passphrase(context)?.folder();
     Ok(Some(AuthorizationOptions { public_url: args.public_url.clone(), folder, clock: context.open.clock }))
@@ -437,7 +446,8 @@ fn print_steps(
     }
     let named = |vault: &PathBuf| split_name(vault).filter(|_| !vault.is_dir()).map(|(name, _)| name);
     let names: Vec<String> = vaults.iter().filter_map(named).collect();
-    let vaults: Vec<String> = vaults.iter().map(|vault| vault.display().to_string()).collect();
+    let alone = context.open.vault.iter().filter(|_| vaults.is_empty());
+    let vaults: Vec<String> = vaults.iter().chain(alone).map(|vault| vault.display().to_string()).collect();
     let steps = client.steps(args.serve.public_url.as_deref(), &vaults, &names);
     context.out.reply(&steps, |steps| steps.text())
 }

@@ -29,7 +29,10 @@ fn problem(state: impl Into<String>, advice: impl Into<String>) -> Finding {
 /// # Errors
 /// `Invalid` if the text is no address with `https`, or with `http` of this machine.
 pub(super) fn findings(address: &str) -> Result<Vec<Finding>> {
-    let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
+    let Some((scheme, rest)) = address.split_once("://") else {
+        // It is none, and the error says so.
+        return origin(address).map(|_| Vec::new());
+    };
     let (host, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
     let server = origin(&format!("{scheme}://{host}"))?;
     let path = match path.trim_end_matches('/') {
@@ -58,10 +61,12 @@ fn unreachable(address: &str, error: HttpError) -> Finding {
         HttpError::Unreachable(why) | HttpError::Address(why) | HttpError::Broken(why) => why,
         HttpError::Write(error) => error.to_string(),
     };
-    problem(
-        format!("{address} cannot be reached: {why}"),
-        "see whether the tunnel or proxy runs, and leads to the address that the server listens on",
-    )
+    let advice = if why.contains("certificate") {
+        "the certificate of the tunnel or proxy is not trusted here; if you made it yourself, SSL_CERT_FILE names the file of its authority"
+    } else {
+        "see whether the tunnel or proxy runs, and leads to the address that the server listens on"
+    };
+    problem(format!("{address} cannot be reached: {why}"), advice)
 }
 
 /// Examines the metadata of the authorization server.

@@ -207,6 +207,36 @@ fn a_rejected_finding_comes_back_when_its_note_changes() {
 }
 
 #[test]
+fn a_note_that_only_has_the_words_hides_no_finding() {
+    let vault = TestVault::new(&[
+        ("A.md", "---\ncreated: 2026-08-01\n---\nFalcon listens on port 8080.\n"),
+        ("B.md", "---\ncreated: 2026-10-01\n---\nFalcon now listens on port 9090.\n"),
+        ("C.md", "Projects: Falcon runs the port scanner.\n"),
+        ("D.md", "Falcon met the heron at the port of Oslo.\n"),
+    ]);
+    assert_eq!(consolidated(&vault, ProposalKind::Superseded).1.len(), 1);
+}
+
+#[test]
+fn what_was_undone_after_it_was_accepted_can_be_accepted_again() {
+    let vault = TestVault::new(&[
+        ("A.md", "---\ncreated_at: 2026-01-02\n---\nFalcon listens on port 8080.\n"),
+        ("B.md", "---\ncreated_at: 2026-03-04\n---\nFalcon listens on port 9090.\n"),
+    ]);
+    let (store, found) = consolidated(&vault, ProposalKind::Contradiction);
+    let before = vault.read("A.md");
+    store.proposals().accept(&found[0].id, false).unwrap();
+    assert!(store.proposals().accept(&found[0].id, false).is_err());
+    store.changes().undo(1, false).unwrap();
+    assert_eq!(vault.read("A.md"), before);
+    assert_eq!(store.proposals().consolidate(&ConsolidateRequest::default()).unwrap().proposals, []);
+    let written = store.proposals().review(None).unwrap().written;
+    assert_eq!(written, [], "{written:?}");
+    store.proposals().accept(&found[0].id, false).unwrap();
+    assert!(vault.read("A.md").contains("superseded_by"));
+}
+
+#[test]
 fn what_three_handoffs_repeat_becomes_a_memory() {
     let handoff = |project: &str, more: &str| {
         format!(
@@ -292,7 +322,25 @@ fn small_memories_about_one_subject_become_one_note() {
     // The first name of the second one is Oslo.
     assert_eq!(paths, ["Memories/Port.md", "Memories/Mast.md", "Memories/Red sail.md", "Memories/Hull.md"]);
     store.proposals().accept(&found[0].id, false).unwrap();
-    assert_snapshot!(vault.read("Memories/Port.md"), @"");
+    assert_snapshot!(vault.read("Memories/Port.md"), @r"
+    ---
+    title: Falcon
+    type: fact
+    created_at: 2026-03-01
+    importance: 5
+    merged_from:
+      - Memories/Mast.md
+      - Memories/Red sail.md
+      - Memories/Hull.md
+    ---
+    The port of Falcon is 8080.
+
+    The mast of Falcon was made of ash.
+
+    In storms Falcon carries a red sail.
+
+    Every spring the hull of Falcon gets new paint.
+    ");
     assert_eq!(vault.read("Index.md"), "[[Port]] and [[Port]].\n");
     assert!(vault.root().join(".trash/Memories/Hull.md").exists());
     store.changes().undo(1, false).unwrap();

@@ -312,23 +312,92 @@ fn a_rule_limits_tools_rate_and_size() {
     let third = client.refusal("write_note", write("Three", "3"));
     assert!(third.contains("2 changes a minute"), "{third}");
     client.finish();
+    // A new connection does not begin to count anew, and a proposal counts.
+    let mut client = Client::start(&vault, &[]);
+    let third = client.refusal("write_note", write("Three", "3"));
+    assert!(third.contains("2 changes a minute"), "{third}");
+    let mut proposed = write("Three", "3");
+    proposed["propose"] = json!(true);
+    let third = client.refusal("write_note", proposed);
+    assert!(third.contains("2 changes a minute"), "{third}");
+    client.finish();
 }
 
 #[test]
 fn what_a_person_confirms_becomes_a_proposal() {
-    let vault = TestVault::new(&[("A.md", "A\n"), ("B.md", "B\n")]);
+    let vault = TestVault::new(&[("A.md", "A\n"), ("B.md", "B\n"), ("C.md", "C\n")]);
     settings(&vault, "[[agents]]\nname = \"*\"\nconfirm = [\"delete\", \"move\"]\n");
     let mut client = Client::start(&vault, &[]);
     let told = client.text("delete_note", json!({ "note": "A" }));
     assert!(told.contains("not changed: the proposal"), "{told}");
     assert!(vault.root().join("A.md").exists());
+    // What is removed for good is removed, too, and nobody accepts it in passing.
+    let told = client.text("delete_note", json!({ "note": "C", "how": "permanent", "confirm": true }));
+    assert!(told.contains("not changed: the proposal"), "{told}");
+    let all = vault.run(&["proposals", "accept", "--all", "--dry-run"]);
+    let said = format!("{}{}", stdout(&all), String::from_utf8_lossy(&all.stderr));
+    assert!(said.contains("removes C.md for good"), "{said}");
     client.text("edit_note", json!({ "note": "B", "action": "append", "text": "More." }));
     assert!(vault.read("B.md").contains("More."));
     client.finish();
     let listed: Value = serde_json::from_str(&stdout(&vault.run(&["--json", "proposals"]))).unwrap();
-    let id = listed["proposals"][0]["id"].as_str().unwrap_or_else(|| panic!("{listed}")).to_owned();
+    let first = &listed["proposals"][0];
+    assert_eq!(first["reason"], "delete of A.md: the rule \"*\" asks a person to confirm it", "{listed}");
+    let id = first["id"].as_str().unwrap().to_owned();
     assert!(vault.run(&["proposals", "accept", &id]).status.success());
     assert!(!vault.root().join("A.md").exists());
+}
+
+#[test]
+fn an_operation_id_answers_the_agent_alone_that_chose_it() {
+    let vault = TestVault::new(&[("Open.md", "Open.\n")]);
+    settings(&vault, "[[agents]]\nname = \"t\"\nread = [\"!Private\"]\n");
+    let write = json!({ "title": "Zanzibar", "content": "x", "folder": "Private", "operation_id": "undo-1" });
+    let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "other", "version": "1" } });
+    let mut other = Client::greeting(&mut vault.command(&["mcp"]), hello);
+    other.text("write_note", write.clone());
+    other.finish();
+    let mut client = Client::start(&vault, &[]);
+    let refused = client.refusal("write_note", write);
+    assert!(refused.contains("does not let this agent write"), "{refused}");
+    client.finish();
+}
+
+#[test]
+fn an_agent_does_not_say_what_agents_may_do() {
+    let vault = TestVault::new(&[("Open.md", "---\nauthor: Anna\n---\nOpen.\n")]);
+    let mut client = Client::start(&vault, &[]);
+    for (tool, arguments) in [
+        ("edit_note", json!({ "note": "Open", "action": "set", "key": "agents", "value": "none" })),
+        ("write_note", json!({ "title": "New", "content": "x", "properties": { "agents": "read" } })),
+    ] {
+        let refused = client.refusal(tool, arguments);
+        assert!(refused.contains("by its property agents"), "{refused}");
+    }
+    client.text("edit_note", json!({ "note": "Open", "action": "set", "key": "agents", "value": "Smith" }));
+    client.finish();
+}
+
+#[test]
+fn an_agent_with_a_rule_does_not_push_out_backups() {
+    let vault = TestVault::new(&[("Open.md", "Open.\n")]);
+    settings(&vault, "[[agents]]\nname = \"*\"\nrate = 9\n");
+    assert!(vault.run(&["backup"]).status.success());
+    let mut client = Client::start(&vault, &[]);
+    for _ in 0..3 {
+        client.text("session", json!({ "action": "backup" }));
+    }
+    client.finish();
+    let listed: Value = serde_json::from_str(&stdout(&vault.run(&["--json", "backup", "list"]))).unwrap();
+    assert_eq!(listed.as_array().or_else(|| listed["backups"].as_array()).unwrap().len(), 1, "{listed}");
+}
+
+#[test]
+fn a_rule_for_a_folder_that_is_none_is_reported() {
+    let vault = TestVault::new(&[("Open.md", "Open.\n")]);
+    settings(&vault, "[[agents]]\nname = \"t\"\nvault = \"~/nowhere\"\nread = [\"!Private\"]\n");
+    let said = stdout(&vault.run(&["doctor"]));
+    assert!(said.contains("is no folder, so its rule does nothing"), "{said}");
 }
 
 #[test]

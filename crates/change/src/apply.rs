@@ -170,6 +170,7 @@ impl Changes<'_> {
             self.core.vault.check(&planned.shown)?;
             let diff = Some(self.diff(&planned.shown)?);
             if proposes && !dry_run {
+                self.count_change(&planned.shown)?;
                 self.core.call.propose(planned.shown.clone());
             }
             return Ok(ChangeReply { diff, ..ChangeReply::of(planned.shown) });

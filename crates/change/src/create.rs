@@ -20,7 +20,7 @@ use sidenote_vault::obsidian::FolderSetting;
 
 use crate::Planner;
 use crate::edit::open_block;
-use crate::fenced_path::refuse_fenced;
+use crate::fenced_path::{not_written, refuse_fenced};
 use crate::free_names::FreeNames;
 use crate::merge_properties::{MADE, PropertyMerge, is_blank, value_of};
 use crate::move_files::{CapturedLinks, add_edits, add_new};
@@ -311,6 +311,11 @@ impl Planner<'_> {
                 let is_itself = from.is_some_and(|from| from.as_str() == place);
                 if is_itself || (behind.is_some() && held == name) {
                     continue;
+                }
+                let is_unseen = behind.is_none()
+                    && NotePath::from_disk(&place).is_some_and(|held| self.core.vault.withholds(&held));
+                if let Some(access) = self.core.agent.as_ref().filter(|_| is_unseen) {
+                    return Err(not_written(access, self.core, to));
                 }
                 let (code, why) = if held == name {
                     ("target-exists", "is there already".to_owned())

@@ -6,11 +6,14 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
+use serde_json::Value;
+use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
 use sidenote_config::{ConfirmedChange, OutsideLinks};
-use sidenote_markdown::edit::{ChangeSet, Content, FileChange, FileLocation};
+use sidenote_journal::reader::ReadOrder;
+use sidenote_markdown::edit::{ChangeSet, Content, FileChange, FileLocation, apply};
 use sidenote_markdown::path::NotePath;
-use sidenote_open_vault::agent_access::AgentAccess;
+use sidenote_open_vault::agent_access::{AgentAccess, MINUTE};
 use sidenote_open_vault::catalog_overlay::View;
 use sidenote_vault::fence::NoteAccess;
 
@@ -119,6 +122,7 @@ impl Changes<'_> {
     fn find_refusal(&self, planned: &Planned) -> Result<()> {
         self.refuse_unseen(planned.shown.files.iter().flat_map(FileChange::places))?;
         let below = self.files_below(&planned.shown)?;
+        self.refuse_own_access(&planned.shown)?;
         let sources =
             planned.shown.files.iter().filter_map(|file| file.from.as_ref().and_then(FileLocation::in_vault));
         for path in sources.chain(below.iter().map(|(from, _)| from)).filter(|path| path.is_note()) {
@@ -141,18 +145,48 @@ impl Changes<'_> {
         Ok(())
     }
 
+    /// Refuses a text that would say what agents may do: the property is for people.
+    fn refuse_own_access(&self, plan: &ChangeSet) -> Result<()> {
+        for file in plan.files.iter().filter(|file| file.writes()) {
+            let Some(to) = file.to.as_ref().and_then(FileLocation::in_vault).filter(|to| to.is_note()) else {
+                continue;
+            };
+            let before = match file.from.as_ref().and_then(FileLocation::in_vault) {
+                Some(path) => self.core.read_bytes(path)?,
+                None => Vec::new(),
+            };
+            let after = match &file.content {
+                Content::Keep => continue,
+                Content::Whole(bytes) => bytes.clone(),
+                Content::Edits(edits) => apply(&before, edits)?,
+            };
+            if NoteAccess::of(&after) != NoteAccess::Full && NoteAccess::of(&before) == NoteAccess::Full {
+                return Err(Error::invalid(format!(
+                    "{to} would say by its property agents what agents may do; nothing was changed"
+                ))
+                .with_hint("ask the user, who can set that property"));
+            }
+        }
+        Ok(())
+    }
+
     /// Keeps a plan as a proposal if a person has to confirm it by the rule. Returns whether that is so.
     ///
     /// # Errors
     /// `Invalid` if the call does something else, too, which cannot wait.
     pub(crate) fn keep_for_confirmation(&self, plan: &ChangeSet) -> Result<bool> {
         let Some(access) = &self.core.agent else { return Ok(false) };
-        let Some(kind) = kinds(plan).find(|kind| access.rule.confirm.contains(kind)) else {
-            return Ok(false);
+        let asks = |kind: &ConfirmedChange| {
+            // What is removed for good is removed, too.
+            let is_deletion = *kind == ConfirmedChange::Permanent;
+            let confirm = &access.rule.confirm;
+            confirm.contains(kind) || is_deletion && confirm.contains(&ConfirmedChange::Delete)
         };
+        let Some(kind) = kinds(plan).find(asks) else { return Ok(false) };
         if !self.core.call.may_propose.load(Ordering::Relaxed) {
             return Err(refused(access, &format!("a person has to confirm each {} first", named(kind))));
         }
+        self.count_change(plan)?;
         self.core.call.propose(plan.clone());
         Ok(true)
     }
@@ -232,13 +266,34 @@ impl Changes<'_> {
         })
     }
 
+    /// Counts the changes that an agent of this name made in the last minute, in this process or an earlier one.
+    fn earlier_changes(&self, access: &AgentAccess, now: Timestamp) -> Result<usize> {
+        if access.rule.rate.is_none() {
+            return Ok(0);
+        }
+        let mut count = 0;
+        for event in self.core.journal().events(ReadOrder::NewestFirst)?.with_any(&["\"client\""]) {
+            let event = event?;
+            // A time in the future was written with a wrong clock.
+            match now.millis() - event.at.millis() {
+                MINUTE.. => break,
+                0.. => {}
+                _ => continue,
+            }
+            let is_own = event.more.get("client").and_then(Value::as_str) == Some(self.core.client.as_str());
+            count += usize::from(is_own && !event.files.is_empty());
+        }
+        Ok(count)
+    }
+
     /// Counts a change against the rate of the rule. A plan that does nothing is none.
     ///
     /// # Errors
     /// `Invalid` if the last minute has as many changes as the rule allows.
     pub(crate) fn count_change(&self, plan: &ChangeSet) -> Result<()> {
         let Some(access) = self.core.agent.as_ref().filter(|_| !plan.is_empty()) else { return Ok(()) };
-        if access.count_change(self.core.clock.now()) {
+        let now = self.core.clock.now();
+        if access.count_change(now, self.earlier_changes(access, now)?) {
             return Ok(());
         }
         let (rule, rate) = (access.name(), access.rule.rate.unwrap_or_default());

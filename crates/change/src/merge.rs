@@ -46,7 +46,7 @@ impl Planner<'_> {
     /// `NotFound` if no note has a name; `Exists` if several notes have it; `Invalid` if two names are of the same
     /// note, or if properties cannot be written.
     pub(super) fn plan_merge(&self, view: &View<'_>, request: &MergeRequest) -> Result<ChangeSet> {
-        let (from, into) = self.find_merged(view, request)?;
+        let (from, into) = find_merged(view, request)?;
         let mut paths = view.concerned(&from, &BTreeSet::new())?;
         paths.insert(into.clone());
         let sources = view.sources(paths)?;
@@ -120,21 +120,21 @@ impl Planner<'_> {
         }
         Ok(plan)
     }
+}
 
-    /// Returns the paths of the notes that are merged, and of the one that receives their texts.
-    fn find_merged(&self, view: &View<'_>, request: &MergeRequest) -> Result<(Vec<NotePath>, NotePath)> {
-        let into = view.find(&request.into)?;
-        let mut from: Vec<NotePath> = Vec::with_capacity(request.from.len());
-        for name in &request.from {
-            let path = view.find(name)?;
-            if path == into || from.contains(&path) || !path.is_note() || !into.is_note() {
-                return Err(Error::invalid(format!("{path} cannot be merged into {into}"))
-                    .with_hint("name two Markdown notes"));
-            }
-            from.push(path);
+/// Returns the paths of the notes that are merged, and of the one that receives their texts.
+fn find_merged(view: &View<'_>, request: &MergeRequest) -> Result<(Vec<NotePath>, NotePath)> {
+    let into = view.find(&request.into)?;
+    let mut from: Vec<NotePath> = Vec::with_capacity(request.from.len());
+    for name in &request.from {
+        let path = view.find(name)?;
+        if path == into || from.contains(&path) || !path.is_note() || !into.is_note() {
+            return Err(Error::invalid(format!("{path} cannot be merged into {into}"))
+                .with_hint("name two Markdown notes"));
         }
-        Ok((from, into))
+        from.push(path);
     }
+    Ok((from, into))
 }
 
 /// Returns the path and the text of the note that a plan creates.

@@ -211,6 +211,13 @@ struct Server {
     vaults: Vaults,
 }
 
+impl ServerState {
+    /// Returns whether a served tool changes notes.
+    fn changes_notes(&self) -> bool {
+        self.tools.values().any(|served| served.tool.effect != Effect::ReadOnly)
+    }
+}
+
 impl Server {
     /// Creates the server of a process, with the tools of some toolsets.
     ///
@@ -337,7 +344,12 @@ impl Server {
     /// Returns what says whether a file exists for the agent of this connection.
     fn shows(&self) -> resources::Shows {
         let (shared, names) = (Arc::clone(&self.shared), self.session_names());
-        Arc::new(move |path| shared.agents.as_ref().is_none_or(|agents| agents.shows(&names, path)))
+        Arc::new(move |path| {
+            shared.agents.as_ref().is_none_or(|agents| match path {
+                Some(path) => agents.shows(&names, path),
+                None => agents.show_all(&names),
+            })
+        })
     }
 
     /// Returns the names by which rules know the agent that makes a request.

@@ -179,15 +179,19 @@ struct ChangeNotice {
     list_changed: bool,
 }
 
-/// Says whether a file exists for the agent of a subscription.
-pub(super) type Shows = Arc<dyn Fn(&NotePath) -> bool + Send + Sync>;
+/// Says whether a file exists for the agent of a subscription; without a file, whether all do.
+pub(super) type Shows = Arc<dyn Fn(Option<&NotePath>) -> bool + Send + Sync>;
 
 impl ChangeNotice {
     /// Returns what the notice says of files that exist for an agent.
     fn seen(self, shows: &Shows) -> Self {
-        let Some(touched) = &self.touched else { return self };
+        let Some(touched) = &self.touched else {
+            // Which files changed is not known: a fenced agent would learn of changes of others.
+            let is_all = tokio::task::block_in_place(|| shows(None));
+            return if is_all { self } else { Self { list_changed: false, touched: Some(Arc::default()) } };
+        };
         // Whether a file exists for the agent can depend on what it says.
-        let seen = || touched.iter().filter(|path| shows(path)).cloned().collect::<HashSet<NotePath>>();
+        let seen = || touched.iter().filter(|path| shows(Some(path))).cloned().collect::<HashSet<NotePath>>();
         let seen = tokio::task::block_in_place(seen);
         Self { list_changed: self.list_changed && !seen.is_empty(), touched: Some(Arc::new(seen)) }
     }

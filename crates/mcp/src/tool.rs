@@ -521,7 +521,7 @@ impl Tool {
         }
         // What the tool says of a note that does not exist yet means nothing.
         let outcome = (self.handler)(store, arguments);
-        match store.propose_planned(reason) {
+        match store.propose_planned(Some(reason)) {
             Err(error) => (self.format_error)(&error, served),
             Ok(made) => match (made.first(), outcome) {
                 (Some(first), _) => {
@@ -542,7 +542,7 @@ impl Tool {
         }
         store.allow_proposals();
         let answer = self.answer(store, arguments, served);
-        let made = store.propose_planned("a rule asks a person to confirm this change");
+        let made = store.propose_planned(None);
         let proposed = made.and_then(|made| made.first().map(proposed_answer).transpose());
         match proposed {
             Ok(proposed) => proposed.unwrap_or(answer),

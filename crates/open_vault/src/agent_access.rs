@@ -12,7 +12,7 @@ use sidenote_vault::fence::PathRules;
 use crate::Core;
 
 /// A minute in milliseconds.
-const MINUTE: i64 = 60_000;
+pub const MINUTE: i64 = 60_000;
 
 /// What an agent may change, and the vault as it is for its owner.
 #[derive(Debug)]
@@ -52,13 +52,14 @@ impl AgentAccess {
         }
     }
 
-    /// Counts a change, unless the last minute has as many as the rule allows. Returns whether it was counted.
-    pub fn count_change(&self, now: Timestamp) -> bool {
+    /// Counts a change, unless the last minute has as many as the rule allows. `recorded` is their number in the journal, which
+    /// other processes write, too. Returns whether it was counted.
+    pub fn count_change(&self, now: Timestamp, recorded: usize) -> bool {
         let Some(rate) = self.rule.rate else { return true };
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         // A clock that was set back must not shut the agent out for longer than a minute.
         changes.retain(|at| (0..MINUTE).contains(&(now.millis() - at.millis())));
-        if changes.len() >= usize::try_from(rate).unwrap_or(usize::MAX) {
+        if changes.len().max(recorded) >= usize::try_from(rate).unwrap_or(usize::MAX) {
             return false;
         }
         changes.push_back(now);

@@ -18,6 +18,9 @@ use crate::caller::{Caller, OP_REFUSED};
 /// The property of events with the operation id.
 const NAME: &str = "operation_id";
 
+/// The property of events with the agent.
+const CLIENT: &str = "client";
+
 /// The time for which a repeated call is recognised, in milliseconds.
 const REMEMBERED: i64 = 86_400_000;
 
@@ -56,6 +59,7 @@ impl Calls<'_> {
         let own = once.own.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let written = Value::from(once.id.as_str()).to_string();
         let oldest = self.core.clock.now().millis() - REMEMBERED;
+        let client = self.signature().remove(CLIENT);
         let mut done = Vec::new();
         for event in self.core.journal().events(ReadOrder::NewestFirst)?.with_any(&[written.as_str()]) {
             let mut event = event?;
@@ -65,7 +69,9 @@ impl Calls<'_> {
             }
             let is_named = event.more.get(NAME).and_then(Value::as_str) == Some(once.id.as_str());
             // This event is written before a change, and does not tell whether the change was committed.
-            if !is_named || event.op == "importance" || own.contains(&event.id) {
+            // Another agent may have chosen the same id, and its answer is not for this one.
+            let is_own = event.more.get(CLIENT) == client.as_ref();
+            if !is_named || !is_own || event.op == "importance" || own.contains(&event.id) {
                 continue;
             }
             if event.more.get("call").and_then(Value::as_str) != Some(once.call.as_str()) {
@@ -149,7 +155,7 @@ impl Calls<'_> {
         if self.core.is_agent {
             let mut client = self.core.client.clone();
             self.core.clean(&mut client);
-            signature.insert("client".to_owned(), Value::from(client));
+            signature.insert(CLIENT.to_owned(), Value::from(client));
         }
         if let Some(origin) = &self.core.origin {
             signature.extend(origin.fields());

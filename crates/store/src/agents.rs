@@ -174,6 +174,12 @@ impl Agents {
         fence.is_ok_and(|fence| fence.contains(path)) && !self.plain.withholds(path)
     }
 
+    /// Returns whether all files exist for an agent, as far as the index told when it last asked.
+    pub fn show_all(&self, names: &[Vec<String>]) -> bool {
+        let patterns = self.patterns(&self.places_of(names), |rule| &rule.read);
+        patterns.is_empty() && self.state().hiding.is_none_or(|(_, hiding)| !hiding)
+    }
+
     /// Says what an agent may do by its rule and the flags of the server. Returns `None` if nothing is limited.
     pub fn describe(&self, names: &[Vec<String>]) -> Option<String> {
         let rules = self.rules_of(names).into_iter().chain([&self.flags]);

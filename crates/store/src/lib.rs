@@ -43,6 +43,7 @@ use sidenote_index::{Index, Options};
 pub use sidenote_journal::event::Event;
 use sidenote_language::graphemes::beginning;
 use sidenote_markdown::control::plain;
+use sidenote_markdown::edit::ChangeSet;
 use sidenote_markdown::relation::RelationRules;
 pub use sidenote_memories::content::MemoryContent;
 pub use sidenote_memories::handoff::{Handoff, HandoffReply, HandoffRequest, HandoffText};
@@ -385,17 +386,29 @@ impl Store {
         self.core.call.allow_proposals();
     }
 
-    /// Makes proposals of the changes that a call planned after [`Store::proposing`].
+    /// Makes proposals of the changes that a call planned after [`Store::proposing`]. Without a reason, a rule asks a person to
+    /// confirm them.
     ///
     /// # Errors
     /// Those of [`Proposals::propose`].
-    pub fn propose_planned(&self, reason: &str) -> Result<Vec<Proposal>> {
+    pub fn propose_planned(&self, reason: Option<&str>) -> Result<Vec<Proposal>> {
         let planned = self.core.call.take_proposed();
         // A proposal is made of a dry run, which is kept no second time.
         let person = self.core.origin.as_ref().and_then(|origin| origin.caller.as_ref()).map(Caller::shown);
         let author =
             person.map_or_else(|| self.core.client.clone(), |name| format!("{name} ({})", self.core.client));
-        planned.into_iter().map(|plan| self.proposals().propose(plan, reason, &author)).collect()
+        let propose = |plan: ChangeSet| {
+            let asked = || {
+                let places = plan.files.iter().filter_map(|file| file.places().next());
+                let paths: Vec<String> = places.map(ToString::to_string).collect();
+                let rule =
+                    self.core.agent.as_ref().map_or_else(|| "a rule".to_owned(), |access| access.name());
+                format!("{} of {}: {rule} asks a person to confirm it", plan.operation, paths.join(", "))
+            };
+            let reason = reason.map_or_else(asked, str::to_owned);
+            self.proposals().propose(plan, &reason, &author)
+        };
+        planned.into_iter().map(propose).collect()
     }
 
     /// Returns whether changes belong to a named session.

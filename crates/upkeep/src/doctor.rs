@@ -9,7 +9,7 @@ use sidenote_base::error::Error;
 use sidenote_base::platform;
 use sidenote_base::wording::Wording;
 use sidenote_config as config;
-use sidenote_config::{CommitPolicy, Config, Origin};
+use sidenote_config::{CommitPolicy, Config, Origin, expand_home};
 use sidenote_embed::model_selection::{PreviousModels, Selection};
 use sidenote_embed::{Embed, ModelId, model_selection};
 use sidenote_git::Repository;
@@ -187,9 +187,18 @@ impl Diagnosis {
             let patterns = [&rule.read, &rule.write].into_iter().flatten();
             let wrong = patterns.filter_map(|patterns| PathRules::new(patterns).err()).next();
             let name = format!("agent {}", rule.name);
-            self.add(match wrong {
-                Some(error) => Finding::of_error("agents", &error.of(&name)),
-                None => Finding::new("agents", Level::Ok, format!("{name} {}", rule.describe())),
+            let vault = rule.vault.as_deref().map(|vault| expand_home(Path::new(vault)));
+            let missing = vault.filter(|vault| !vault.is_dir());
+            self.add(match (wrong, missing) {
+                (Some(error), _) => Finding::of_error("agents", &error.of(&name)),
+                (None, Some(vault)) => {
+                    let state = format!(
+                        "{name} is for {}, which is no folder, so its rule does nothing",
+                        vault.display()
+                    );
+                    Finding::new("agents", Level::Problem, state)
+                }
+                (None, None) => Finding::new("agents", Level::Ok, format!("{name} {}", rule.describe())),
             });
         }
         if !counts.is_empty() {
