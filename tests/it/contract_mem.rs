@@ -161,6 +161,95 @@ fn memories_are_listed_reviewed_and_counted() {
 }
 
 #[test]
+fn the_links_of_a_memory_are_put_in_order() {
+    const IDS: [&str; 3] = [
+        "11111111-1111-4111-8111-111111111111",
+        "22222222-2222-4222-8222-222222222222",
+        "33333333-3333-4333-8333-333333333333",
+    ];
+    let [one, two, three] = IDS.map(|id| format!("work-note-{id}.md"));
+    let note = |id: &str, links: &str, rest: &str| {
+        format!("---\nid: {id}\ntitle: Note {id}\ncategory: work\nlinks: [{links}]\n---\nText\n{rest}")
+    };
+    let vault = TestVault::new(&[
+        // One names a note in its text, another by id alone, and one that is gone.
+        (&one, &note(IDS[0], &format!("{}, {ABSENT}", IDS[1]), &format!("See [[work-note-{}]].\n", IDS[2]))),
+        (&two, &note(IDS[1], "", "")),
+        (&three, &note(IDS[2], "", "")),
+    ]);
+    let mut client = start_flat(&vault);
+    let stats = client.json("get_mem_stats", json!({}));
+    assert_eq!(stats["broken_links"][0]["broken_link_id"], ABSENT);
+    assert_eq!(stats["unidirectional_links"][0]["unidirectional_link_id"], IDS[1]);
+    let reply = client.json("fix_links", json!({ "memory_id": IDS[0] }));
+    assert_eq!((&reply["success"], &reply["id"]), (&json!(true), &json!(IDS[0])));
+    assert_eq!(reply["links"], json!([IDS[1], IDS[2]]));
+    assert_eq!((&reply["recreated"], &reply["removed"]), (&json!([IDS[1]]), &json!([ABSENT])));
+    assert_eq!((&reply["failed"], &reply["repaired"]), (&json!([]), &json!(0)));
+    let said = reply["message"].as_str().unwrap();
+    assert!(
+        said.starts_with(&format!("Link structure fixed for memory \"Note {}\" (ID: {})", IDS[0], IDS[0]))
+    );
+    assert_eq!(
+        text_of(&vault, &one),
+        note(
+            IDS[0],
+            IDS[1],
+            &format!(
+                "See [[work-note-{}]].\n\n**Related Memories:**\n\n- [[work-note-{}]]\n",
+                IDS[2], IDS[1]
+            )
+        )
+    );
+    assert_eq!(
+        text_of(&vault, &two),
+        note(IDS[1], IDS[0], &format!("\n**Related Memories:**\n\n- [[work-note-{}]]\n", IDS[0]))
+    );
+    assert_eq!(text_of(&vault, &three), note(IDS[2], "", ""), "a link in the text asks for no link back");
+    let stats = client.json("get_mem_stats", json!({}));
+    assert_eq!((&stats["broken_links"], &stats["unidirectional_links"]), (&json!([]), &json!([])));
+    // Once more changes nothing.
+    let again = client.json("fix_links", json!({ "memory_id": IDS[0] }));
+    assert_eq!((&again["recreated"], &again["removed"]), (&json!([]), &json!([])));
+    let said = client.refusal("fix_links", json!({ "memory_id": ABSENT }));
+    assert!(said.starts_with(&format!("Memory not found: {ABSENT}")), "{said}");
+    client.finish();
+}
+
+#[test]
+fn a_fenced_agent_removes_no_id_that_it_does_not_see() {
+    let open = "---\nid: 11111111-1111-4111-8111-111111111111\nlinks: [22222222-2222-4222-8222-222222222222]\n---\nText\n";
+    let hidden = "---\nid: 22222222-2222-4222-8222-222222222222\n---\nText\n";
+    let vault = TestVault::new(&[("Open/One.md", open), ("Hidden/Two.md", hidden)]);
+    let mut client = Client::start(&vault, &["--toolset", "mem", "--read", "Open"]);
+    let reply = client.json("fix_links", json!({ "memory_id": "11111111-1111-4111-8111-111111111111" }));
+    assert_eq!((&reply["success"], &reply["removed"]), (&json!(false), &json!([])));
+    assert_eq!(reply["failed"], json!(["22222222-2222-4222-8222-222222222222"]));
+    assert_eq!(text_of(&vault, "Open/One.md"), open);
+    client.finish();
+}
+
+#[test]
+fn the_tools_that_tell_about_the_memories_answer() {
+    let vault = TestVault::new(&[("One.md", "Text\n"), ("Old.md", "---\nforgotten: true\n---\nText\n")]);
+    let mut client = start(&vault);
+    assert_eq!(
+        client.json("reindex_mems", json!({})),
+        json!({ "success": true, "message": "Successfully reindexed 1 memories", "indexedCount": 1 })
+    );
+    assert!(client.text("get_usage_info", json!({})).contains("`fix_links`"));
+    let search = client.json("get_flexsearch_config", json!({}));
+    assert_eq!((&search["engine"], &search["model"]), (&json!("sidenote"), &json!("none")));
+    assert_eq!(client.json("get_allowed_values", json!({}))["allowed_tags"], Value::Null);
+    client.finish();
+    // The user's own words come first, as in the other server.
+    let vault = TestVault::new(&[("usage.md", "Write in German.\n")]);
+    let mut client = start_flat(&vault);
+    assert_eq!(client.text("get_usage_info", json!({})), "Write in German.\n");
+    client.finish();
+}
+
+#[test]
 fn memories_can_have_equal_titles() {
     for start in [start, start_flat] {
         let vault = TestVault::new(&[]);

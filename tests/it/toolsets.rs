@@ -47,6 +47,11 @@ fn mem_lists_all_its_tools() {
             "r:list_mems",
             "r:needs_review",
             "r:get_mem_stats",
+            "fix_links",
+            "reindex_mems",
+            "r:get_usage_info",
+            "r:get_flexsearch_config",
+            "r:get_allowed_values",
             "r:get_current_date",
         ],
     );

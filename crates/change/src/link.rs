@@ -40,7 +40,8 @@ pub fn display_text(text: &str) -> Option<String> {
 }
 
 impl Planner<'_> {
-    pub(super) fn related_section(&self) -> RelatedSection {
+    /// Returns the name and the style of the section of links that sidenote maintains, by the settings and the layout.
+    pub fn related_section(&self) -> RelatedSection {
         let config = &self.core.config.links;
         let is_memories = self.core.config.vault.layout == Layout::Memories;
         let name = match config.section.as_str() {

@@ -1,6 +1,8 @@
 //! The toolset `mem` (docs/spec/toolsets.md): Markdown memories.
 //! Its tool names, arguments and reply texts; `Store` does the work.
 
+mod about;
+mod fix;
 mod lists;
 
 use schemars::JsonSchema;
@@ -216,6 +218,11 @@ struct DateOutput {
 
 /// Returns the tools of the toolset.
 pub(crate) fn tools() -> Vec<Tool> {
+    tools_for_memories().into_iter().chain(tools_for_all()).collect()
+}
+
+/// Returns the tools that work on some memories.
+fn tools_for_memories() -> Vec<Tool> {
     vec![
         Tool::new(
             "write_mem",
@@ -259,6 +266,12 @@ pub(crate) fn tools() -> Vec<Tool> {
             r#"{"source_id": "550e8400-e29b-41d4-a716-446655440000", "target_id": "6ba7b810-9dad-11d1-80b4-00c04fd430c8"}"#,
             unlink,
         ),
+    ]
+}
+
+/// Returns the tools that look after all memories, or tell about them.
+fn tools_for_all() -> Vec<Tool> {
+    vec![
         Tool::new(
             "list_mems",
             Effect::ReadOnly,
@@ -279,6 +292,42 @@ pub(crate) fn tools() -> Vec<Tool> {
             "Count the memories, their links, tags and categories, and name those without links, sources or an abstract.",
             "{}",
             lists::stats,
+        ),
+        Tool::new(
+            "fix_links",
+            Effect::IdempotentDestructive,
+            "Put the links of a memory in order: it and each memory it is related to link to each other, links to moved \
+             files are repaired, and ids that no memory has are removed. Links in its text stay.",
+            r#"{"memory_id": "550e8400-e29b-41d4-a716-446655440000"}"#,
+            fix::fix_links,
+        ),
+        Tool::new(
+            "reindex_mems",
+            Effect::IdempotentAdditive,
+            "Compare all files with the index now, and index what differs. The index follows the files by itself.",
+            "{}",
+            about::reindex,
+        ),
+        Tool::new(
+            "get_usage_info",
+            Effect::ReadOnly,
+            "Tell how to work with these memories, and what each tool is for.",
+            "{}",
+            about::usage,
+        ),
+        Tool::new(
+            "get_flexsearch_config",
+            Effect::ReadOnly,
+            "Tell how memories are searched: the engine, the default mode and the model.",
+            "{}",
+            about::search_settings,
+        ),
+        Tool::new(
+            "get_allowed_values",
+            Effect::ReadOnly,
+            "Tell which categories and tags a memory may have.",
+            "{}",
+            about::allowed_values,
         ),
         Tool::new(
             "get_current_date",
@@ -471,16 +520,25 @@ fn remarks_text(done: &ChangeReply) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join("; "))
 }
 
+/// Returns the name of the file of a memory without its extension.
+fn stem_of(memory: &Memory) -> String {
+    memory.path.rsplit('/').next().unwrap_or(&memory.path).trim_end_matches(".md").to_owned()
+}
+
+/// Requests links between two memories. In the layout `memories` a bullet is the name of the file alone, unless another text
+/// is given.
+fn link_request(store: &Store, source: &Memory, target: &Memory, given: Option<String>) -> LinkRequest {
+    let is_flat = store.config().vault.layout == Layout::Memories;
+    let title = Some(target.title.clone()).filter(|title| !is_flat && *title != stem_of(target));
+    LinkRequest { a: source.path.clone(), b: target.path.clone(), text: given.or(title) }
+}
+
 fn link(store: &Store, input: LinkInput) -> Result<Answer> {
     store.index().refresh()?;
     let (source, target) = (find_memory(store, &input.source_id)?, find_memory(store, &input.target_id)?);
-    let stem = target.path.rsplit('/').next().unwrap_or(&target.path).trim_end_matches(".md").to_owned();
+    let stem = stem_of(&target);
     let given = non_empty(input.link_text).as_deref().and_then(display_text);
-    // In the layout `memories` a bullet is the name of the file alone, unless another text is asked for.
-    let is_flat = store.config().vault.layout == Layout::Memories;
-    let title = Some(target.title.clone()).filter(|title| !is_flat && *title != stem);
-    let request =
-        LinkRequest { a: source.path.clone(), b: target.path.clone(), text: given.clone().or(title) };
+    let request = link_request(store, &source, &target, given.clone());
     let done = store.changes().change(&Operation::Link(request), false)?;
     let [source_links, target_links] = link_lists(store, &source, &target)?;
     let success = source_links.contains(&target.id) && target_links.contains(&source.id);

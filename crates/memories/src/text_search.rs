@@ -7,9 +7,12 @@ use serde_json::{Map, Value};
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{ErrorKind, Result};
 use sidenote_catalog::{FileId, FileRow, Filter, Inactive, path_id};
+use sidenote_change::Planner;
 use sidenote_links::resolve::{FileNames, name_keys};
+use sidenote_markdown::link::Link;
 use sidenote_markdown::note::{Note, PieceKind, Separator};
 use sidenote_markdown::path::{NotePath, key};
+use sidenote_markdown::related_section::bullet_links;
 use sidenote_markdown::tag_conversion;
 use sidenote_memory::duplicate::digest;
 use sidenote_memory::lexical_similarity::likeness;
@@ -282,9 +285,24 @@ impl Recalls<'_> {
     /// # Errors
     /// `NotFound` if no note has the name; `Exists` if several notes have it.
     pub fn linked_ids(&self, text: &MemoryText) -> Result<Vec<String>> {
+        self.ids_of_links(text, |source| source.note.links.iter().collect())
+    }
+
+    /// Returns the ids of the memories that a memory is related to: those in its `links` property, then those of its related
+    /// section. A link in running text is no relation.
+    ///
+    /// # Errors
+    /// `Io` if the note cannot be read; `Corrupt` if the catalog cannot be read.
+    pub fn related_ids(&self, text: &MemoryText) -> Result<Vec<String>> {
+        let section = Planner::of(self.core).related_section();
+        self.ids_of_links(text, |source| bullet_links(&source.text, &source.note, &section))
+    }
+
+    /// Returns the ids in the `links` property of a memory, then those of the notes that some of its links lead to.
+    fn ids_of_links(&self, text: &MemoryText, links: impl Fn(&Source) -> Vec<&Link>) -> Result<Vec<String>> {
         let named = text.properties.get("links").and_then(Value::as_array).into_iter().flatten();
         let mut ids: Vec<String> = named.filter_map(Value::as_str).map(str::to_owned).collect();
-        for path in self.linked_from(&text.memory.row.path)? {
+        for path in self.linked_from(&text.memory.row.path, links)? {
             let row = Lookup::of(self.core).row_at(path.as_str())?;
             let row = row.filter(|row| row.path.is_note() && row.path != text.memory.row.path);
             ids.extend(row.map(|row| row.note_id).filter(|id| !ids.contains(id)));
@@ -292,14 +310,14 @@ impl Recalls<'_> {
         Ok(ids)
     }
 
-    /// Lists the files that a note on disk links to.
-    fn linked_from(&self, path: &NotePath) -> Result<Vec<NotePath>> {
+    /// Lists the files that some links of a note on disk lead to.
+    fn linked_from(&self, path: &NotePath, links: impl Fn(&Source) -> Vec<&Link>) -> Result<Vec<NotePath>> {
         let source = match self.core.read_bytes(path) {
             Ok(bytes) => Source::unplaced(path.clone(), &bytes),
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error),
         };
-        let links = source.note.links.iter().filter(|link| !link.path.is_empty());
+        let links = links(&source).into_iter().filter(|link| !link.path.is_empty());
         let keys: Vec<String> = links.clone().flat_map(|link| name_keys(&link.path)).collect();
         let dialects = Arc::new(self.core.index.catalog().links().dialects()?);
         let mut names = FileNames::default().with_dialects(dialects);

@@ -255,6 +255,18 @@ impl IndexSync<'_> {
         Ok(report)
     }
 
+    /// Updates the index by a full scan. A process that does not write the index waits for the one that does.
+    ///
+    /// # Errors
+    /// `Io` if the vault cannot be listed.
+    pub fn compare_all(&self) -> Result<()> {
+        if !self.core.index.is_writer() {
+            return self.refresh().map(drop);
+        }
+        warn_of(&self.sync(silent())?);
+        Ok(())
+    }
+
     /// Calls `hearer` after every change of the index by this process.
     pub fn on_change(&self, hearer: impl FnMut(&SyncReport) + Send + 'static) {
         self.core.index.on_change(hearer);

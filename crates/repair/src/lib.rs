@@ -141,6 +141,11 @@ impl<'a> Repairs<'a> {
 }
 
 impl Repairs<'_> {
+    /// Returns whether the caller knows of all notes. An agent that knows of a part cannot tell a dead link from a hidden note.
+    pub fn sees_all(&self) -> bool {
+        self.core.for_owner().is_none()
+    }
+
     /// Finds links that are dead or lead elsewhere than they meant, and repairs those that the request names. The reply to
     /// a request that repairs nothing has the plan for all links that are certain or strong.
     ///
@@ -195,7 +200,7 @@ impl Repairs<'_> {
         let (meanings, mut links): (Vec<&LinkMeaning>, Vec<RepairItem>) = found.unzip();
         let chosen = [request.chosen.clone(), choose(&links)?].concat();
         let is_report = request.apply.is_none() && chosen.is_empty();
-        if !is_report && self.core.for_owner().is_some() {
+        if !is_report && !self.sees_all() {
             return Err(Error::invalid(
                 "links are repaired only with all notes in view, and this agent knows of a part",
             )

@@ -1,6 +1,6 @@
 //! The tools of `mem` that list memories and count them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -62,6 +62,10 @@ struct StatsOutput {
     average_tags_per_memory: f64,
     average_memory_length_words: f64,
     orphaned_memories: Vec<NamedOutput>,
+    /// Ids that a memory is related to, and that no memory has.
+    broken_links: Vec<BrokenOutput>,
+    /// Memories that a memory is related to, and that are not related to it.
+    unidirectional_links: Vec<OneWayOutput>,
     memories_without_sources: Vec<NamedOutput>,
     memories_without_abstract: Vec<NamedOutput>,
     categories: BTreeMap<String, usize>,
@@ -69,9 +73,29 @@ struct StatsOutput {
 }
 
 #[derive(Debug, Serialize)]
+struct BrokenOutput {
+    #[serde(flatten)]
+    memory: NamedOutput,
+    broken_link_id: String,
+}
+
+#[derive(Debug, Serialize)]
+struct OneWayOutput {
+    #[serde(flatten)]
+    memory: NamedOutput,
+    unidirectional_link_id: String,
+}
+
+#[derive(Debug, Serialize)]
 struct NamedOutput {
     id: String,
     title: String,
+}
+
+impl NamedOutput {
+    fn of(text: &MemoryText) -> Self {
+        Self { id: text.memory.id.clone(), title: text.memory.title.clone() }
+    }
 }
 
 fn category_of(text: &MemoryText) -> String {
@@ -134,13 +158,15 @@ pub(super) fn stats(store: &Store, _: NoInput) -> Result<Answer> {
         average_tags_per_memory: 0.0,
         average_memory_length_words: 0.0,
         orphaned_memories: Vec::new(),
+        broken_links: Vec::new(),
+        unidirectional_links: Vec::new(),
         memories_without_sources: Vec::new(),
         memories_without_abstract: Vec::new(),
         categories: BTreeMap::new(),
         tags: BTreeMap::new(),
     };
     for text in &texts {
-        let named = || NamedOutput { id: text.memory.id.clone(), title: text.memory.title.clone() };
+        let named = || NamedOutput::of(text);
         let lacks = |name: &str| match text.properties.get(name) {
             None | Some(Value::Null) => true,
             Some(Value::String(said)) => said.trim().is_empty(),
@@ -158,9 +184,38 @@ pub(super) fn stats(store: &Store, _: NoInput) -> Result<Answer> {
             *output.tags.entry(tag.clone()).or_default() += 1;
         }
     }
+    add_faulty_links(store, &texts, &mut output)?;
     let average = |sum: usize| (sum as f64 / texts.len().max(1) as f64 * 100.0).round() / 100.0;
     output.average_links_per_memory = average(links);
     output.average_tags_per_memory = average(texts.iter().map(|text| text.tags.len()).sum());
     output.average_memory_length_words = average(words);
     Answer::json(&output)
+}
+
+/// Finds the relations that `fix_links` puts in order. A link in running text is none.
+fn add_faulty_links(store: &Store, texts: &[MemoryText], output: &mut StatsOutput) -> Result<()> {
+    let mut related = HashMap::new();
+    for text in texts {
+        related.insert(text.memory.id.as_str(), store.recalls().related_ids(text)?);
+    }
+    for text in texts {
+        let own = text.memory.id.as_str();
+        for id in related.get(own).into_iter().flatten() {
+            match related.get(id.as_str()) {
+                Some(back) if id != own && !back.iter().any(|id| id == own) => {
+                    let memory = NamedOutput::of(text);
+                    output
+                        .unidirectional_links
+                        .push(OneWayOutput { memory, unidirectional_link_id: id.clone() });
+                }
+                // A memory may be forgotten, or outside the folder of memories.
+                None if store.lookup().rows_with_id(id)?.is_empty() => {
+                    let memory = NamedOutput::of(text);
+                    output.broken_links.push(BrokenOutput { memory, broken_link_id: id.clone() });
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
 }
