@@ -132,6 +132,42 @@ fn thresholds_of_tiers_and_budgets_can_be_set() {
 }
 
 #[test]
+fn a_type_can_have_its_own_thresholds() {
+    let note = |kind: &str, day: &str| format!("---\ntype: {kind}\ncreated: {day}\n---\nplover {kind}\n");
+    let vault = TestVault::new(&[
+        ("New.md", &note("episodic", "2026-11-20")),
+        ("Old.md", &note("Procedural", "2026-11-10")),
+        ("Plain.md", &note("factual", "2026-11-20")),
+        ("Used.md", &note("episodic", "2026-01-01")),
+    ]);
+    let explained = |name: &str| told(&vault, NOW, &["memory", "explain", name]);
+    let tiers = || ["New", "Old", "Plain", "Used"].map(|name| explained(name)["tier"].clone());
+    assert_eq!(tiers(), ["HOT", "COLD", "HOT", "COLD"]);
+    vault.write(
+        ".sidenote/config.toml",
+        "[memory]\ntiers = { warm_uses = 1, warm_use_days = 1 }\n[types]\n\
+         episodic = { half_life_days = 10, floor = 1, hot_hours = 12, warm_days = 5 }\n\
+         procedural = { half_life_days = 180, floor = 3, hot_hours = 876000 }\n",
+    );
+    assert_eq!(tiers(), ["COLD", "HOT", "HOT", "COLD"]);
+    assert_eq!(explained("New")["thresholds"]["hot_hours"], 12);
+    assert_eq!(explained("Old")["thresholds"]["warm_days"], 60);
+    // A list and a filter count as an explanation does.
+    let hot = told(&vault, NOW, &["search", "plover tier:hot"]);
+    let mut found: Vec<&str> =
+        hot["results"].as_array().unwrap().iter().map(|hit| hit["path"].as_str().unwrap()).collect();
+    found.sort_unstable();
+    assert_eq!(found, ["Old.md", "Plain.md"]);
+    told(&vault, "2026-11-10", &["memory", "vote", "Used", "up"]);
+    assert_eq!(explained("Used")["tier"], "COLD", "its use is more than five days ago");
+    told(&vault, "2026-11-20", &["memory", "vote", "Used", "up"]);
+    assert_eq!(explained("Used")["tier"], "WARM");
+    vault
+        .write(".sidenote/config.toml", "[types]\nodd = { half_life_days = 1, floor = 1, hot_hours = -1 }\n");
+    assert!(!vault.run(&["status"]).status.success());
+}
+
+#[test]
 fn importance_is_returned_as_it_was_stored() {
     let vault = TestVault::new(&[]);
     let mut client = start(&vault);

@@ -32,8 +32,10 @@ use crate::support::{TestVault, clone_journal, json, program, run, stderr, stdou
 const WEIGHTS: Weights = Weights { similarity: 0.5, recency: 0.3, frequency: 0.2 };
 const HOUR: i64 = 3_600_000;
 const DAY: i64 = 24 * HOUR;
-const GENERAL: MemoryType = MemoryType { half_life_days: 60.0, floor: 1.0, protected: false };
-const FACT: MemoryType = MemoryType { half_life_days: 120.0, floor: 3.0, protected: false };
+const GENERAL: MemoryType =
+    MemoryType { half_life_days: 60.0, floor: 1.0, protected: false, hot_hours: None, warm_days: None };
+const FACT: MemoryType =
+    MemoryType { half_life_days: 120.0, floor: 3.0, protected: false, hot_hours: None, warm_days: None };
 /// The moment at which the stories below begin.
 const BEGIN: i64 = 1_700_006_400_000;
 

@@ -440,6 +440,12 @@ pub struct TypeConfig {
     /// Whether such notes are never evicted.
     #[serde(default)]
     pub protected: bool,
+    /// The number of hours for which a new note of the type is HOT. Without it, that of `memory.tiers` counts.
+    #[serde(default)]
+    pub hot_hours: Option<u32>,
+    /// The number of days for which such a note stays WARM after its last use. Without it, that of `memory.tiers` counts.
+    #[serde(default)]
+    pub warm_days: Option<u32>,
 }
 
 /// Refuses types whose numbers are out of range.

@@ -448,7 +448,7 @@ impl Recalls<'_> {
             (_, tier) if memory.state.pinned => (true, format!("it is pinned ({tier})")),
             (_, tier) => (true, format!("it is {tier}")),
         };
-        let thresholds = MemoryWeights::of(self.core).thresholds();
+        let thresholds = MemoryWeights::of(self.core).thresholds().of_kind(&kind);
         Ok(ExplainReply {
             tier_reason: tier_reason(&thresholds, &memory.said, &memory.usage, now),
             thresholds: TierThresholds::of(&thresholds),

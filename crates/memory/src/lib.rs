@@ -7,7 +7,7 @@
 //! use sidenote_memory::state::decayed;
 //! use sidenote_memory::types::MemoryType;
 //!
-//! let kind = MemoryType { half_life_days: 30.0, floor: 1.0, protected: false };
+//! let kind = MemoryType { half_life_days: 30.0, floor: 1.0, protected: false, hot_hours: None, warm_days: None };
 //! assert_eq!(decayed(8.0, 30.0, &kind), 4.0);
 //! assert_eq!(decayed(8.0, 3000.0, &kind), 1.0);
 //! ```

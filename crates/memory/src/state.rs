@@ -174,7 +174,7 @@ pub fn fold(properties: &MemoryProperties, kind: &MemoryType, usage: &Usage, now
     fold_with(&Thresholds::default(), properties, kind, usage, now)
 }
 
-/// Computes the state of a memory like [`fold`], with these thresholds.
+/// Computes the state of a memory like [`fold`], with these thresholds of all types.
 pub fn fold_with(
     thresholds: &Thresholds,
     properties: &MemoryProperties,
@@ -187,7 +187,7 @@ pub fn fold_with(
     MemoryState {
         importance,
         tenths,
-        tier: reason(thresholds, properties, counts, now).tier(),
+        tier: reason(&thresholds.of_kind(kind), properties, counts, now).tier(),
         uses: counts.uses,
         days_used: counts.days,
         last_use: counts.last,

@@ -5,10 +5,11 @@ use sidenote_base::clock::Timestamp;
 
 use crate::memory_properties::MemoryProperties;
 use crate::tier::Tier;
+use crate::types::MemoryType;
 use crate::usage::Usage;
 
 /// The age in milliseconds up to which a note is HOT.
-const HOT: i64 = 72 * 3_600_000;
+const HOT: i64 = 72 * HOUR;
 
 /// The fewest uses that make a note warm.
 const WARM_USES: usize = 3;
@@ -30,6 +31,18 @@ pub struct Thresholds {
     pub warm_days: usize,
     /// How long it is WARM after its last use, in milliseconds.
     pub warm: i64,
+}
+
+impl Thresholds {
+    /// Returns the thresholds of a type, whose own times replace those of all.
+    #[must_use]
+    pub fn of_kind(&self, kind: &MemoryType) -> Self {
+        Self {
+            hot: kind.hot_hours.map_or(self.hot, |hours| i64::from(hours) * HOUR),
+            warm: kind.warm_days.map_or(self.warm, |days| i64::from(days) * DAY),
+            ..*self
+        }
+    }
 }
 
 impl Default for Thresholds {
@@ -111,7 +124,7 @@ pub(crate) fn reason(
     }
 }
 
-/// Returns which value decides the tier of a memory at one time.
+/// Returns which value decides the tier of a memory at one time, with the thresholds of its type.
 pub fn tier_reason(
     thresholds: &Thresholds,
     properties: &MemoryProperties,
@@ -121,7 +134,7 @@ pub fn tier_reason(
     reason(thresholds, properties, counted(usage, at), at)
 }
 
-/// Determines the tier of a memory at one time, without its importance.
+/// Determines the tier of a memory at one time, without its importance, with the thresholds of its type.
 pub fn tier_at(thresholds: &Thresholds, properties: &MemoryProperties, usage: &Usage, at: Timestamp) -> Tier {
     tier_reason(thresholds, properties, usage, at).tier()
 }
@@ -134,4 +147,5 @@ pub(crate) struct UseCounts {
     pub last: Option<Timestamp>,
 }
 
-pub(crate) const DAY: i64 = 86_400_000;
+const HOUR: i64 = 3_600_000;
+pub(crate) const DAY: i64 = 24 * HOUR;

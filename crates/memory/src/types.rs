@@ -13,7 +13,8 @@ pub type MemoryType = TypeConfig;
 pub const GENERAL: &str = "general";
 
 /// The parameters of [`GENERAL`] if the settings do not define it.
-const FALLBACK: MemoryType = MemoryType { half_life_days: 60.0, floor: 1.0, protected: false };
+const FALLBACK: MemoryType =
+    MemoryType { half_life_days: 60.0, floor: 1.0, protected: false, hot_hours: None, warm_days: None };
 
 /// All memory types by name, and the classes by which texts are classified.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -34,9 +35,16 @@ impl MemoryTypes {
         Self { known, classes: classes.collect() }
     }
 
-    /// Returns a type; an unknown name gives [`GENERAL`].
+    /// Returns a type, in any case of its letters; an unknown name gives [`GENERAL`].
     pub fn get(&self, name: &str) -> MemoryType {
-        let known = self.known.get(name).or_else(|| self.known.get(&name.to_lowercase()));
+        let lower = name.to_lowercase();
+        let in_any_case = || {
+            let mut named = self.known.iter();
+            named
+                .find(|(own, _)| own.len() == lower.len() && own.to_lowercase() == lower)
+                .map(|(_, kind)| kind)
+        };
+        let known = self.known.get(name).or_else(|| self.known.get(&lower)).or_else(in_any_case);
         known.or_else(|| self.known.get(GENERAL)).copied().unwrap_or(FALLBACK)
     }
 

@@ -126,7 +126,7 @@ impl MemoryWeights<'_> {
         MemoryTypes::new(known, &self.core.config.memory.classify)
     }
 
-    /// Returns the thresholds of the tiers in the settings.
+    /// Returns the thresholds of the tiers in the settings, for all types without their own.
     pub fn thresholds(&self) -> Thresholds {
         let tiers = &self.core.config.memory.tiers;
         Thresholds {
@@ -309,7 +309,7 @@ impl MemoryWeights<'_> {
             let usage = ledger.usage(own_id(row), row.path.as_str());
             let kind = kinds.get(row.note_type.as_deref().unwrap_or(GENERAL));
             let state = fold_with(&thresholds, &said, &kind, &usage, now);
-            Weighed { said, usage, state }
+            Weighed { said, usage, thresholds: thresholds.of_kind(&kind), state }
         });
         Ok(weighed.collect())
     }
@@ -334,16 +334,25 @@ impl MemoryWeights<'_> {
         Ok(Arc::clone(held.insert(Arc::new(columns))))
     }
 
-    /// Returns the tier of each of some notes, in their order.
-    pub fn tiers_of<'n>(&self, notes: impl Iterator<Item = &'n NoteEntry>) -> Result<Vec<Tier>> {
-        let (now, thresholds) = (self.core.clock.now(), self.thresholds());
+    /// Returns the tier of each of some notes of columns, in their order.
+    pub fn tiers_of<'n>(
+        &self,
+        columns: &NoteColumns,
+        notes: impl Iterator<Item = &'n NoteEntry>,
+    ) -> Result<Vec<Tier>> {
+        let (now, thresholds, kinds) = (self.core.clock.now(), self.thresholds(), self.kinds());
+        let mut of_kinds: HashMap<Option<u32>, Thresholds> = HashMap::new();
         let projection = self.core.projection()?;
         let Some(ledger) = projection.as_ref().map(Projection::ledger) else {
             return Err(Error::internal("the projection was not read"));
         };
         let tier = |note: &NoteEntry| {
             let (path, own_id) = note.names();
-            tier_at(&thresholds, &note.tier_properties(), &ledger.usage(own_id, path), now)
+            let own = of_kinds.entry(note.kind).or_insert_with(|| {
+                let kind = note.kind.map_or(GENERAL, |kind| columns.kinds.get(kind));
+                thresholds.of_kind(&kinds.get(kind))
+            });
+            tier_at(own, &note.tier_properties(), &ledger.usage(own_id, path), now)
         };
         Ok(notes.map(tier).collect())
     }
@@ -351,7 +360,7 @@ impl MemoryWeights<'_> {
     /// Returns the notes of a tier.
     pub fn files_in_tier(&self, snapshot: &Snapshot, tier: Tier) -> Result<FileSet> {
         let columns = self.columns(snapshot)?;
-        let tiers = self.tiers_of(columns.all())?;
+        let tiers = self.tiers_of(&columns, columns.all())?;
         Ok(columns.all().zip(tiers).filter(|(_, own)| *own == tier).map(|(note, _)| note.id).collect())
     }
 
@@ -422,6 +431,8 @@ pub struct Weighed {
     pub said: MemoryProperties,
     /// The uses in the journal.
     pub usage: Usage,
+    /// The thresholds of the tiers for its type.
+    pub thresholds: Thresholds,
     /// The importance and the tier that follow.
     pub state: MemoryState,
 }

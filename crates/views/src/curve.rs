@@ -101,7 +101,8 @@ impl Views<'_> {
     pub fn weight(&self, name: &str) -> Result<WeightCurve> {
         let memory = Memories::of(self.core).memory(name)?;
         let weights = MemoryWeights::of(self.core);
-        let (kind, thresholds, now) = (weights.kind_of(&memory), weights.thresholds(), self.core.clock.now());
+        let (kind, now) = (weights.kind_of(&memory), self.core.clock.now());
+        let thresholds = weights.thresholds().of_kind(&kind);
         let importance = |at: i64| {
             let at = Timestamp::from_millis(at);
             fold_with(&thresholds, &memory.said, &kind, &memory.usage, at).importance

@@ -90,7 +90,7 @@ impl Views<'_> {
                 *folders.entry(folder.get(..end).unwrap_or(folder)).or_insert(0) += notes;
             }
         }
-        let tiers = MemoryWeights::of(self.core).tiers_of(notes.iter().copied())?;
+        let tiers = MemoryWeights::of(self.core).tiers_of(&columns, notes.iter().copied())?;
         let tier = Tier::ALL.into_iter().map(|tier| FacetValue {
             value: tier.name().to_owned(),
             notes: tiers.iter().filter(|own| **own == tier).count(),

@@ -205,7 +205,7 @@ impl Views<'_> {
         let now = self.core.clock.now();
         let weights = MemoryWeights::of(self.core);
         let rows = self.core.index.catalog().select(&Filter::default())?;
-        let (memories, thresholds) = (weights.weigh_all(&rows, now)?, weights.thresholds());
+        let memories = weights.weigh_all(&rows, now)?;
         let ends = month_ends(now, months.clamp(1, MOST_MONTHS));
         let mut reply = TierMonths {
             months: ends.iter().map(|(month, _)| month.clone()).collect(),
@@ -216,7 +216,8 @@ impl Views<'_> {
             for memory in
                 memories.iter().filter(|memory| memory.said.created <= *end && !memory.state.forgotten)
             {
-                *counts.entry(tier_at(&thresholds, &memory.said, &memory.usage, *end)).or_default() += 1;
+                let tier = tier_at(&memory.thresholds, &memory.said, &memory.usage, *end);
+                *counts.entry(tier).or_default() += 1;
             }
             for (tier, list) in &mut reply.tiers {
                 list.push(counts.get(tier).copied().unwrap_or(0));
@@ -233,12 +234,11 @@ impl Views<'_> {
     pub fn tier_changes(&self, days: i64, limit: usize) -> Result<TierFalls> {
         let now = self.core.clock.now();
         let weights = MemoryWeights::of(self.core);
-        let thresholds = weights.thresholds();
         let rows = self.core.index.catalog().select(&Filter::default())?;
         let days = days.clamp(1, MOST_DAYS);
         let mut changes = Vec::new();
         for (at, weighed) in weights.weigh_all(&rows, now)?.into_iter().enumerate() {
-            let spans = tiers_ahead((&weighed.said, &weighed.usage), &thresholds, now, days);
+            let spans = tiers_ahead((&weighed.said, &weighed.usage), &weighed.thresholds, now, days);
             if let [first, second, ..] = spans.as_slice()
                 && !weighed.state.forgotten
             {
