@@ -1,19 +1,17 @@
 //! What a coding agent says to a hook: one JSON object on standard input, whose fields differ between agents, and the
 //! transcript that it names. What a hook does with it is not known here.
 
-use std::io::{BufRead, BufReader, Read, Seek as _, SeekFrom};
+use std::io::Read;
 use std::path::Path;
 
 use serde_json::Value;
 use sidenote_base::error::{Error, Result};
-use sidenote_base::safe_open;
 
 use crate::store::agents::AgentNames;
+use crate::store::transcript::{self, Speaker};
 
-/// The maximum length of the JSON input, and of a line of a transcript, in bytes.
+/// The maximum length of the JSON input, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
-/// The length of the end of a transcript that is read, in bytes: a conversation of some weeks.
-const MAX_TRANSCRIPT: u64 = 256 << 20;
 
 /// How an agent reads what a hook says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,68 +119,17 @@ impl HookInput {
     }
 }
 
-/// Reads the answers of an agent from its transcript, one JSON object a line: those since the last prompt, or all. The
-/// transcripts of Claude Code, Codex and Cursor are known.
-fn answers_in(transcript: &Path, all: bool) -> Result<String> {
-    let failed = |error| safe_open::failed("read", transcript, error);
-    let mut file = safe_open::open_in_place(transcript).map_err(failed)?;
-    let length = file.metadata().map_err(failed)?.len();
-    // The last answers are at the end.
-    file.seek(SeekFrom::Start(length.saturating_sub(MAX_TRANSCRIPT))).map_err(failed)?;
-    let mut reader = BufReader::new(file.take(MAX_TRANSCRIPT));
+/// Reads the answers of an agent from its transcript: those since the last prompt, or all.
+fn answers_in(path: &Path, all: bool) -> Result<String> {
     let mut answers = String::new();
-    let mut line = Vec::new();
-    while next_line(&mut reader, &mut line).map_err(failed)? {
-        // Other programs may write to the transcript; lines that are not JSON are skipped.
-        let Ok(line) = serde_json::from_slice::<Value>(&line) else { continue };
-        // Codex has messages in a payload, and Claude Code and Cursor below this name.
-        let message = line.get("message").or_else(|| line.get("payload")).unwrap_or(&line);
-        let roles = [message.get("role"), line.get("role"), line.get("type")];
-        let role = roles.into_iter().flatten().find_map(Value::as_str).unwrap_or("");
-        let text = text_of(message.get("content").unwrap_or(&Value::Null));
-        match role {
-            "assistant" => {
-                answers.push_str(&text);
-                answers.push_str("\n\n");
-            }
-            // The result of a tool has the role of the user, too, but no text.
-            "user" if !all && !text.trim().is_empty() => answers.clear(),
-            _ => {}
+    transcript::each_message(path, |message| match message.speaker {
+        Speaker::Assistant => {
+            answers.push_str(&message.text);
+            answers.push_str("\n\n");
         }
-    }
+        // The result of a tool has the role of the user, too, but no text.
+        Speaker::User if !all && !message.text.trim().is_empty() => answers.clear(),
+        Speaker::User => {}
+    })?;
     Ok(answers)
-}
-
-/// Reads the next line; an empty one in place of a line of more than [`MAX_BYTES`]. Returns `false` at the end.
-fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> std::io::Result<bool> {
-    line.clear();
-    let mut is_too_long = false;
-    loop {
-        let read = reader.by_ref().take(MAX_BYTES).read_until(b'\n', line)?;
-        let is_whole = line.ends_with(b"\n") || (read as u64) < MAX_BYTES;
-        is_too_long |= !is_whole;
-        if is_too_long {
-            line.clear();
-        }
-        if is_whole {
-            return Ok(read > 0 || is_too_long);
-        }
-    }
-}
-
-/// Returns the text of a message, which is one text or a list of parts.
-fn text_of(content: &Value) -> String {
-    match content {
-        Value::String(text) => text.clone(),
-        Value::Array(parts) => {
-            let is_text = |part: &&Value| {
-                let kind = part.get("type").and_then(Value::as_str);
-                matches!(kind, Some("text" | "input_text" | "output_text"))
-            };
-            let texts = parts.iter().filter(is_text);
-            let texts: Vec<&str> = texts.filter_map(|part| part.get("text")?.as_str()).collect();
-            texts.join("\n\n")
-        }
-        _ => String::new(),
-    }
 }

@@ -23,6 +23,7 @@ def environment(folder):
     return {
         "PATH": os.environ["PATH"],
         "HOME": folder,
+        "SIDENOTE_MEMORY_CONVERSATIONS": str(HERE / "sessions"),
         "SIDENOTE_EMBED_PROVIDER": "none",
         "MEMORY_BACKUP_PATH": f"{folder}/backups",
     }

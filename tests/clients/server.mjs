@@ -21,6 +21,7 @@ export async function served(transport, tools, use, more = [], prepare = () => {
     PATH: process.env.PATH,
     HOME: folder,
     SIDENOTE_EMBED_PROVIDER: "none",
+    SIDENOTE_MEMORY_CONVERSATIONS: join(here, "sessions"),
     MEMORY_BACKUP_PATH: join(folder, "backups"),
   };
   try {

@@ -475,3 +475,162 @@ fn a_search_skips_results_and_keeps_to_times() {
     assert!(refusal.contains("time_expr \"whenever\" is not a time"), "{refusal}");
     client.finish();
 }
+
+const SESSION: &str = "11111111-1111-4111-8111-111111111111";
+
+/// Serves a vault with the sessions in a folder.
+fn with_sessions(vault: &TestVault, sessions: &std::path::Path, args: &[&str]) -> Client {
+    let mut command = vault.command(&[&["mcp", "--toolset", "vector"], args].concat());
+    Client::of(command.env("SIDENOTE_NOW", NOW).env("SIDENOTE_MEMORY_CONVERSATIONS", sessions))
+}
+
+/// Makes a folder with a session of two messages, what is no message, and a file that is no session.
+fn sessions() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let project = folder.path().join("-home-ada-parser");
+    std::fs::create_dir_all(project.join("subagents")).unwrap();
+    let message = |role: &str, minute: u32, content: Value| {
+        json!({ "type": role, "timestamp": format!("2026-11-20T09:{minute:02}:00Z"), "cwd": "/home/ada/parser",
+                "gitBranch": "main", "message": { "role": role, "content": content } })
+    };
+    let mut hidden = message("user", 3, json!("How do footnotes parse in the sidechain?"));
+    hidden["isSidechain"] = json!(true);
+    let lines = [
+        message("user", 0, json!("How do the footnotes parse? <private>Ask Bob.</private>")).to_string(),
+        message(
+            "assistant",
+            1,
+            json!([{ "type": "text", "text": "The footnotes parse in a second pass." }, { "type": "tool_use", "name": "x" }]),
+        )
+        .to_string(),
+        message("user", 2, json!([{ "type": "tool_result", "content": "footnotes parse" }])).to_string(),
+        hidden.to_string(),
+        "no JSON: footnotes parse".to_owned(),
+    ];
+    std::fs::write(project.join(format!("{SESSION}.jsonl")), lines.join("\n")).unwrap();
+    std::fs::write(project.join("notes.jsonl"), &lines[0]).unwrap();
+    std::fs::write(project.join(format!("subagents/{NOBODY}.jsonl")), &lines[0]).unwrap();
+    folder
+}
+
+#[test]
+fn conversations_are_indexed_listed_and_searched() {
+    let (vault, folder) = (TestVault::new(&[("Notes.md", "Footnotes parse slowly.\n")]), sessions());
+    let before = tree(vault.root());
+    let mut client = with_sessions(&vault, folder.path(), &[]);
+    assert_eq!(
+        client.text("list_indexed_sessions", json!({})),
+        "No indexed sessions found. Run index_conversations first."
+    );
+    let told = |indexed, skipped| {
+        format!(
+            "Indexing complete:\n- Indexed: {indexed} sessions\n- Skipped: {skipped} sessions (unchanged)\n- No errors"
+        )
+    };
+    assert_eq!(client.text("index_conversations", json!({})), told(1, 0));
+    assert_eq!(client.text("index_conversations", json!({})), told(0, 1));
+    let inner = folder.path().join("-home-ada-parser");
+    assert_eq!(
+        client.text("index_conversations", json!({ "path": inner, "since": "2000-01-01" })),
+        told(0, 1)
+    );
+    assert_eq!(client.text("index_conversations", json!({ "since": "2199-01-01" })), told(0, 0));
+    assert_eq!(
+        client.text("list_indexed_sessions", json!({})),
+        format!(
+            "Showing 1-1 of 1 sessions:\n\nSession: {SESSION}\n  Project: /home/ada/parser\n  Messages: 2 | Chunks: 2\n  \
+             Period: 2026-11-20T09:00:00.000Z to 2026-11-20T09:01:00.000Z\n  Indexed: 2026-11-21T00:00:00.000Z"
+        )
+    );
+    let mut search = |more: Value| {
+        let mut arguments =
+            json!({ "query": "how footnotes parse", "intent": "fact_check", "reason_for_search": "a test" });
+        arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let text = client.text("search_memories", arguments);
+        text.split("\n\n---\n\n").map(str::to_owned).collect::<Vec<String>>()
+    };
+    // Both kinds in turn, a memory first.
+    let found = search(json!({}));
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert!(found[0].starts_with("ID: ") && found[0].contains("Footnotes parse slowly."), "{found:?}");
+    let asked = found.iter().find(|block| block.contains("[user @")).unwrap();
+    let id = asked.strip_prefix("[conversation_history] ID: ").unwrap().split('\n').next().unwrap();
+    assert_eq!(
+        *asked,
+        format!(
+            "[conversation_history] ID: {id}\nContent: [user @ 2026-11-20T09:00:00.000Z]: How do the footnotes parse?\n\
+             Metadata: {{\"session_id\":\"{SESSION}\",\"timestamp\":\"2026-11-20T09:00:00.000Z\",\"role\":\"user\",\
+             \"message_index_start\":0,\"message_index_end\":0,\"project\":\"/home/ada/parser\",\"git_branch\":\"main\"}}\n\
+             Session: {SESSION}"
+        )
+    );
+    let is_history = |found: &[String]| found.iter().all(|block| block.starts_with("[conversation_history]"));
+    let only = search(json!({ "history_only": true }));
+    assert!(only.len() == 2 && is_history(&only), "{only:?}");
+    let said = search(json!({ "history_only": true, "role_filter": "assistant" }));
+    assert!(said.len() == 1 && said[0].contains("in a second pass."), "{said:?}");
+    assert_eq!(search(json!({ "include_history": false })).len(), 1);
+    assert_eq!(search(json!({ "limit": 1, "offset": 1 })), found[1..2]);
+    let none = ["No memories found matching your query."];
+    assert_eq!(search(json!({ "history_only": true, "session_id": NOBODY })), none);
+    assert_eq!(search(json!({ "history_only": true, "history_after": "2026-11-21" })), none);
+    assert_eq!(search(json!({ "history_only": true, "before": "2026-11-20" })), none);
+    assert_eq!(search(json!({ "history_only": true, "query": "second zebra quagga" })), none);
+    assert_eq!(
+        client.text("reindex_session", json!({ "session_id": SESSION })),
+        format!("Session {SESSION} reindexed successfully. 2 chunks created.")
+    );
+    let said = client.refusal("reindex_session", json!({ "session_id": NOBODY }));
+    assert!(said.starts_with("Reindex failed: Session not found"), "{said}");
+    client.finish();
+    assert_eq!(tree(vault.root()), before, "no note has it");
+    let kept = vault.root().join(format!(".sidenote/local/conversations/{SESSION}.session"));
+    let kept = std::fs::read_to_string(kept).unwrap();
+    assert!(!kept.contains("Bob") && !kept.contains("tool_result") && !kept.contains("sidechain"), "{kept}");
+}
+
+#[test]
+fn conversations_are_given_where_the_user_allows_it_alone() {
+    let (vault, folder) = (TestVault::new(&[("Notes.md", "Footnotes\n")]), sessions());
+    let search = |more: Value| {
+        let mut arguments =
+            json!({ "query": "footnotes", "intent": "explore", "reason_for_search": "a test" });
+        arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        arguments
+    };
+    // Without the setting, arguments about them are named, and what only asks for them is refused.
+    let mut client = start(&vault);
+    for (tool, arguments) in [
+        ("index_conversations", json!({ "path": folder.path() })),
+        ("list_indexed_sessions", json!({})),
+        ("reindex_session", json!({ "session_id": SESSION })),
+        ("search_memories", search(json!({ "history_only": true }))),
+    ] {
+        let said = client.refusal(tool, arguments);
+        assert!(said.contains("Conversation history indexing is not enabled"), "{tool}: {said}");
+    }
+    let ignored = |client: &mut Client, more: Value| {
+        client.call("search_memories", search(more)).to_string().contains("so this is ignored: role_filter")
+    };
+    assert!(ignored(&mut client, json!({ "role_filter": "user" })));
+    assert!(!ignored(&mut client, json!({})));
+    client.finish();
+    // A folder beside that of the setting is refused, whether it is there or not.
+    let mut client = with_sessions(&vault, &folder.path().join("-home-ada-parser"), &[]);
+    for path in [folder.path().to_owned(), folder.path().join("absent")] {
+        let said = client.refusal("index_conversations", json!({ "path": path }));
+        assert!(said.contains("is no folder in that of memory.conversations"), "{said}");
+    }
+    client.text("index_conversations", json!({}));
+    assert!(client.text("search_memories", search(json!({}))).contains("[conversation_history]"));
+    client.finish();
+    // Not to an agent that knows of a part of the notes.
+    let mut client = with_sessions(&vault, folder.path(), &["--read", "!Private"]);
+    let said = client.refusal("list_indexed_sessions", json!({}));
+    assert!(said.contains("not given to an agent that a rule limits"), "{said}");
+    assert!(!client.text("search_memories", search(json!({}))).contains("[conversation_history]"));
+    client.finish();
+    // A vault cannot allow it for itself.
+    vault.write(".sidenote/config.toml", "[memory]\nconversations = \"/\"\n");
+    assert!(!vault.run(&["status"]).status.success());
+}

@@ -173,7 +173,7 @@ fn every_client_takes_the_schema_of_every_tool() {
             assert_eq!(check(name, &tool["inputSchema"]), Ok(()), "{client}: {name}");
         }
     }
-    assert_eq!(names.len(), 76);
+    assert_eq!(names.len(), 79);
     // Some clients show 40 tools.
     let mut client = Client::start(&vault, &["--toolset", "notes,more"]);
     assert!(listed(&mut client).len() <= 40);

@@ -343,7 +343,7 @@ fn toolsets_are_chosen_by_name() {
     let names: Vec<&str> =
         list["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     let distinct: BTreeSet<&&str> = names.iter().collect();
-    assert_eq!((names.len(), distinct.len()), (13 + 15 + 11 + 10 + 9 + 6, 64));
+    assert_eq!((names.len(), distinct.len()), (13 + 15 + 11 + 13 + 9 + 6, 67));
     client.finish();
 }
 

@@ -92,6 +92,9 @@ fn vector_lists_all_its_tools() {
             "r:get_handoff",
             "set_waypoint",
             "r:get_waypoint",
+            "index_conversations",
+            "r:list_indexed_sessions",
+            "reindex_session",
         ],
     );
 }

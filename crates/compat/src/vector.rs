@@ -1,6 +1,8 @@
 //! The toolset `vector` (docs/spec/toolsets.md): memories with intents, votes and handoffs, in plain text.
 //! Its tool names, arguments and reply texts; `Store` does the work.
 
+mod history;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -11,9 +13,11 @@ use sidenote_mcp::error_text::message_for_agent;
 use sidenote_mcp::reply_limit::TextBudget;
 use sidenote_mcp::tool::{Answer, Effect, IntentInput, Tool};
 use sidenote_store::{
-    Handoff, HandoffRequest, InsertRequest, Memory, MemoryContent, MemoryRanking, ReviseRequest,
-    SearchRequest, Store,
+    ConversationHit, Handoff, HandoffRequest, InsertRequest, Memory, MemoryContent, MemoryRanking,
+    ReviseRequest, SearchRequest, Store,
 };
+
+use self::history::{HistoryInput, format_hit};
 
 /// The separator of memories in a reply.
 const SEPARATOR: &str = "\n\n---\n\n";
@@ -101,6 +105,8 @@ struct SearchInput {
     before: Option<String>,
     /// Only memories made in this time, such as `past 7 days`; `after` goes before it.
     time_expr: Option<String>,
+    #[serde(flatten)]
+    history: HistoryInput,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -161,6 +167,11 @@ struct NoInput {}
 
 /// Returns the tools of the toolset.
 pub(crate) fn tools() -> Vec<Tool> {
+    tools_for_memories().into_iter().chain(tools_for_sessions()).collect()
+}
+
+/// Returns the tools for memories.
+fn tools_for_memories() -> Vec<Tool> {
     vec![
         Tool::new(
             "store_memories",
@@ -209,6 +220,12 @@ pub(crate) fn tools() -> Vec<Tool> {
             VOTE_EXAMPLE,
             report_memory_usefulness,
         ),
+    ]
+}
+
+/// Returns the tools for sessions: where the work stands, and what was said.
+fn tools_for_sessions() -> Vec<Tool> {
+    vec![
         Tool::new(
             "store_handoff",
             Effect::Destructive,
@@ -236,6 +253,28 @@ pub(crate) fn tools() -> Vec<Tool> {
             "Read the waypoint of a project, or the newest one, with the memories that it names.",
             r#"{"project": "parser"}"#,
             get_waypoint,
+        ),
+        Tool::new(
+            "index_conversations",
+            Effect::IdempotentAdditive,
+            "Index the sessions of the user's coding agent that changed, so that search_memories finds what was said in them. \
+             The user has to allow it in the settings.",
+            r#"{"since": "2026-11-01"}"#,
+            history::index_conversations,
+        ),
+        Tool::new(
+            "list_indexed_sessions",
+            Effect::ReadOnly,
+            "List the indexed sessions with their times, those first that were indexed last.",
+            r#"{"limit": 20}"#,
+            history::list_indexed_sessions,
+        ),
+        Tool::new(
+            "reindex_session",
+            Effect::IdempotentAdditive,
+            "Index a session again, though it did not change.",
+            r#"{"session_id": "0199f3a1-7c2e-7b4d-8f5a-2b6c9d0e1f23"}"#,
+            history::reindex_session,
         ),
     ]
 }
@@ -370,8 +409,13 @@ fn beginning_of(text: &str, now: Timestamp) -> Result<Timestamp> {
     })
 }
 
+/// What a search finds: a memory, or what was said in a conversation.
+enum Found<'a> {
+    Memory(&'a Memory),
+    Said(&'a ConversationHit),
+}
+
 fn search_memories(store: &Store, input: SearchInput) -> Result<Answer> {
-    let include = Inactive { archived: false, forgotten: input.include_deleted.unwrap_or(false) };
     let bound = |name: &str, text: &Option<String>| {
         text.as_deref().map(|text| Timestamp::parse_bound_at(name, text, store.now())).transpose()
     };
@@ -379,26 +423,63 @@ fn search_memories(store: &Store, input: SearchInput) -> Result<Answer> {
         Some(text) if input.after.is_none() => Some(beginning_of(text, store.now())?),
         _ => None,
     };
-    let filter = store.recalls().scoped(Filter {
-        created_after: bound("after", &input.after)?.or(within),
-        created_before: bound("before", &input.before)?,
-        ..Filter::default()
-    });
-    let search = SearchRequest {
-        query: input.query,
-        plain: true,
-        limit: Some(input.limit.unwrap_or(10)),
-        skip: input.offset.unwrap_or(0),
-        filter,
-        include,
-        memories: Some(MemoryRanking { intent: Some(input.intent.into()), ..MemoryRanking::default() }),
-        ..SearchRequest::default()
+    let (after, before) = (bound("after", &input.after)?.or(within), bound("before", &input.before)?);
+    let (limit, offset) = (input.limit.unwrap_or(10), input.offset.unwrap_or(0));
+    let mut notices = Vec::new();
+    let most = limit.saturating_add(offset);
+    let said = input.history.find(store, &input.query, (after, before), most, &mut notices)?;
+    let found = if input.history.is_only_history() {
+        Vec::new()
+    } else {
+        let skip = if said.is_some() { 0 } else { offset };
+        let filter = Filter { created_after: after, created_before: before, ..Filter::default() };
+        let search = SearchRequest {
+            query: input.query,
+            plain: true,
+            limit: Some(if said.is_some() { most } else { limit }),
+            skip,
+            filter: store.recalls().scoped(filter),
+            include: Inactive { archived: false, forgotten: input.include_deleted.unwrap_or(false) },
+            memories: Some(MemoryRanking { intent: Some(input.intent.into()), ..MemoryRanking::default() }),
+            ..SearchRequest::default()
+        };
+        let found = store.searches().search(&search)?;
+        notices.extend(found.notes.iter().map(|note| note.for_agent(|_| false)));
+        found.results.into_iter().filter_map(|result| result.memory).collect()
     };
-    let found = store.searches().search(&search)?;
-    let notices: Vec<String> = found.notes.iter().map(|note| note.for_agent(|_| false)).collect();
+    let shown = match &said {
+        None => found.iter().map(Found::Memory).collect(),
+        Some(said) => in_turn(&found, said).into_iter().skip(offset).take(limit).collect::<Vec<_>>(),
+    };
+    let blocks = blocks_of(store, &shown);
+    if blocks.is_empty() {
+        return Ok(Answer::text("No memories found matching your query.").with_notices(notices));
+    }
+    Ok(Answer::text(blocks.join(SEPARATOR)).with_notices(notices))
+}
+
+/// Joins memories and messages in turn, because their scores cannot be compared.
+fn in_turn<'a>(memories: &'a [Memory], said: &'a [ConversationHit]) -> Vec<Found<'a>> {
+    let mut joined = Vec::with_capacity(memories.len() + said.len());
+    for at in 0..memories.len().max(said.len()) {
+        joined.extend(memories.get(at).map(Found::Memory));
+        joined.extend(said.get(at).map(Found::Said));
+    }
+    joined
+}
+
+/// Formats what was found, each as a block.
+fn blocks_of(store: &Store, shown: &[Found<'_>]) -> Vec<String> {
     let mut text_budget = TextBudget::default();
     let mut blocks = Vec::new();
-    for memory in found.results.iter().filter_map(|result| result.memory.as_ref()) {
+    for found in shown {
+        let memory = match found {
+            Found::Said(hit) => {
+                blocks.push(format_hit(hit, &mut text_budget));
+                continue;
+            }
+            Found::Memory(memory) => memory,
+        };
         let content = match store.memories().content(memory) {
             Ok(content) => content,
             // A memory that was deleted since is no result, and one that cannot be read does not hide the others.
@@ -419,10 +500,7 @@ fn search_memories(store: &Store, input: SearchInput) -> Result<Answer> {
         }
         blocks.push(block);
     }
-    if blocks.is_empty() {
-        return Ok(Answer::text("No memories found matching your query.").with_notices(notices));
-    }
-    Ok(Answer::text(blocks.join(SEPARATOR)).with_notices(notices))
+    blocks
 }
 
 fn get_memories(store: &Store, input: IdsInput) -> Result<Answer> {

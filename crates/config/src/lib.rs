@@ -63,6 +63,7 @@ const UNSAFE_IN_VAULT: &[&str] = &[
     "vault.follow_outside",
     "undo.operations",
     "undo.days",
+    "memory.conversations",
     "memory.evict",
     "privacy.redact",
     "backup.auto",
@@ -329,6 +330,9 @@ pub struct MemoryConfig {
     pub evict: bool,
     /// Whether a long-running process looks once a day for what could be consolidated.
     pub consolidate: bool,
+    /// The folder with the sessions of a coding agent, which can be searched. Empty means none.
+    #[serde(deserialize_with = "home::read_path")]
+    pub conversations: PathBuf,
     /// The folder of handoffs.
     pub handoffs: String,
     /// The weights of the components of a score in recall.

@@ -2,6 +2,7 @@
 //! importance, tiers and scores are in `memory`, notes are ranked by `query`, and files are written by `change`.
 
 pub mod content;
+pub mod conversations;
 pub mod candidates;
 mod prompt_evidence;
 mod meant;
@@ -18,6 +19,7 @@ pub mod scope;
 pub mod write_note;
 pub mod note_from_memory;
 pub mod text_search;
+pub mod transcript;
 
 use sidenote_open_vault::Core;
 

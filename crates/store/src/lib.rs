@@ -46,6 +46,9 @@ use sidenote_markdown::control::plain;
 use sidenote_markdown::edit::ChangeSet;
 use sidenote_markdown::relation::RelationRules;
 pub use sidenote_memories::content::MemoryContent;
+pub use sidenote_memories::conversations::{
+    ConversationHit, ConversationRequest, ConversationSession, Conversations, IndexedConversations,
+};
 pub use sidenote_memories::handoff::{Handoff, HandoffReply, HandoffRequest, HandoffText};
 pub use sidenote_memories::insert::{InsertOutcome, InsertRequest};
 pub use sidenote_memories::maintain::{CleanupReply, MaintainReply, MaintainRequest, TierChange};
@@ -56,6 +59,7 @@ pub use sidenote_memories::recall::{
 pub use sidenote_memories::recall_reply::{RecallBudget, RecallReply};
 pub use sidenote_memories::save::{NearDuplicate, SaveReply, SaveRequest};
 pub use sidenote_memories::text_search::{MemoryText, SimilarMemories, TextOrder, TextsRequest};
+pub use sidenote_memories::transcript;
 pub use sidenote_memories::write_note::{WriteReply, WriteRequest};
 pub use sidenote_memories::{Handoffs, Maintenance, Memories, MemoryWrites, Recalls};
 pub use sidenote_memory::context::WorkContext;
@@ -564,6 +568,11 @@ impl Store {
     /// Stores and reads handoffs.
     pub fn handoffs(&self) -> Handoffs<'_> {
         Handoffs::of(&self.core)
+    }
+
+    /// Indexes and searches sessions of a coding agent.
+    pub fn conversations(&self) -> Conversations<'_> {
+        Conversations::of(&self.core)
     }
 
     /// Makes, lists, accepts and rejects proposals.
