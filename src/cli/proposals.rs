@@ -8,8 +8,8 @@ use super::args::{DryRunArgs, text_or_stdin};
 use super::change::{coloured, print_remarks, show_change};
 use super::{CommandContext, output};
 use crate::store::{
-    AcceptedProposals, ProposalItem, ProposalKind, ProposalReply, ProposalsReply, ProposalsRequest,
-    RefusedProposal, Store,
+    AcceptedProposals, ProposalItem, ProposalKind, ProposalReply, ProposalState, ProposalsReply,
+    ProposalsRequest, RefusedProposal, Store,
 };
 
 /// List, show, accept and reject changes that wait for you.
@@ -40,6 +40,7 @@ enum ProposalsAction {
     Show(ShowArgs),
     Accept(AcceptArgs),
     Reject(RejectArgs),
+    Reopen(ReopenArgs),
     Edit(EditArgs),
 }
 
@@ -88,6 +89,16 @@ struct RejectArgs {
     dry_run: DryRunArgs,
 }
 
+/// Let proposals that were rejected wait again.
+#[derive(Debug, Args)]
+struct ReopenArgs {
+    /// The ids of the proposals, or the beginnings of them; `proposals --decided` lists them.
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
+    #[command(flatten)]
+    dry_run: DryRunArgs,
+}
+
 /// Replace the text that a proposal gives to a file.
 ///
 /// The numbers, names and dates of the sources that the new text leaves out are listed.
@@ -115,6 +126,16 @@ struct RejectReply {
     refused: Vec<RefusedProposal>,
 }
 
+/// The reply of `proposals reopen`.
+#[derive(Debug, Serialize)]
+struct ReopenReply {
+    /// The proposals that wait again, or would.
+    reopened: Vec<ProposalItem>,
+    /// Those that do not, each with the reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    refused: Vec<RefusedProposal>,
+}
+
 pub(super) fn run(context: &CommandContext, args: &ProposalsArgs) -> Result<()> {
     match &args.action {
         None => list(context, &args.list),
@@ -124,6 +145,7 @@ pub(super) fn run(context: &CommandContext, args: &ProposalsArgs) -> Result<()> 
         }
         Some(ProposalsAction::Accept(args)) => accept(context, args),
         Some(ProposalsAction::Reject(args)) => reject(context, args),
+        Some(ProposalsAction::Reopen(args)) => reopen(context, args),
         Some(ProposalsAction::Edit(args)) => {
             let (text, is_dry) = (text_or_stdin(&args.text)?, args.dry_run.is_set());
             let store = context.fresh_store()?;
@@ -151,7 +173,11 @@ fn show_list(reply: &ProposalsReply) -> String {
         return "no proposal waits\n".to_owned();
     }
     let row = |item: &ProposalItem| {
-        let state = if item.state == crate::store::ProposalState::Waiting { "" } else { item.state.name() };
+        let state = match item.state {
+            ProposalState::Waiting if item.is_outdated() => "outdated",
+            ProposalState::Waiting => "",
+            ProposalState::Accepted | ProposalState::Rejected => item.state.name(),
+        };
         vec![item.id.clone(), item.kind.name().to_owned(), state.to_owned(), item.reason.clone()]
     };
     let mut out = output::columns(&reply.proposals.iter().map(row).collect::<Vec<_>>());
@@ -252,25 +278,57 @@ fn show_accepted(reply: &AcceptedProposals, is_dry: bool) -> String {
 
 fn reject(context: &CommandContext, args: &RejectArgs) -> Result<()> {
     let store = context.store()?;
-    let mut reply = RejectReply { rejected: Vec::new(), refused: Vec::new() };
-    for id in &args.ids {
-        let rejected = match args.dry_run.is_set() {
-            true => store.proposals().show(id).map(|reply| ProposalItem::from(&reply.proposal)),
-            false => store.proposals().reject(id),
-        };
-        match rejected {
-            Ok(item) => reply.rejected.push(item),
-            Err(error) if args.ids.len() == 1 => return Err(error),
-            Err(error) => reply.refused.push(RefusedProposal::of(id.clone(), &error)),
-        }
-    }
-    let verb = if args.dry_run.is_set() { "would be rejected" } else { "rejected" };
+    let (rejected, refused) = decide_each(&args.ids, |id| match args.dry_run.is_set() {
+        true => store.proposals().show(id).map(|reply| ProposalItem::from(&reply.proposal)),
+        false => store.proposals().reject(id),
+    })?;
+    let reply = RejectReply { rejected, refused };
+    let would = if args.dry_run.is_set() { "would be " } else { "" };
     context.out.reply(&reply, |reply| {
-        let mut out = String::new();
-        for refused in &reply.refused {
-            out.push_str(&format!("{} was not rejected: {}\n", refused.id, output::plain(&refused.reason)));
-        }
-        out + &format!("{} {verb}\n", output::count(reply.rejected.len(), "proposal"))
+        show_decided(reply.rejected.len(), &reply.refused, "rejected", &format!("{would}rejected"))
     })?;
     fail_if_refused(&reply.refused, "rejected")
+}
+
+fn reopen(context: &CommandContext, args: &ReopenArgs) -> Result<()> {
+    let store = context.store()?;
+    let (reopened, refused) = decide_each(&args.ids, |id| match args.dry_run.is_set() {
+        true => store.proposals().rejected(id).map(|proposal| ProposalItem::from(&proposal)),
+        false => store.proposals().reopen(id),
+    })?;
+    let reply = ReopenReply { reopened, refused };
+    let verb = match (args.dry_run.is_set(), reply.reopened.len()) {
+        (true, _) => "would wait again",
+        (false, 1) => "waits again",
+        (false, _) => "wait again",
+    };
+    context
+        .out
+        .reply(&reply, |reply| show_decided(reply.reopened.len(), &reply.refused, "reopened", verb))?;
+    fail_if_refused(&reply.refused, "reopened")
+}
+
+/// Decides about proposals one after the other. One that is refused does not hinder the others, and fails if it is the only
+/// one.
+fn decide_each(
+    ids: &[String],
+    decide: impl Fn(&str) -> Result<ProposalItem>,
+) -> Result<(Vec<ProposalItem>, Vec<RefusedProposal>)> {
+    let (mut decided, mut refused) = (Vec::new(), Vec::new());
+    for id in ids {
+        match decide(id) {
+            Ok(item) => decided.push(item),
+            Err(error) if ids.len() == 1 => return Err(error),
+            Err(error) => refused.push(RefusedProposal::of(id.clone(), &error)),
+        }
+    }
+    Ok((decided, refused))
+}
+
+fn show_decided(decided: usize, refused: &[RefusedProposal], was_not: &str, verb: &str) -> String {
+    let mut out = String::new();
+    for refused in refused {
+        out.push_str(&format!("{} was not {was_not}: {}\n", refused.id, output::plain(&refused.reason)));
+    }
+    out + &format!("{} {verb}\n", output::count(decided, "proposal"))
 }

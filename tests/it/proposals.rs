@@ -9,7 +9,7 @@ use sidenote::markdown::path::NotePath;
 use sidenote::memory::left_out::left_out;
 use sidenote::store::{
     ConsolidateRequest, EditRequest, NewRequest, NoteEdit, Operation, Proposal, ProposalKind, ProposalState,
-    ProposalsRequest, Store,
+    ProposalsRequest, Role, Store,
 };
 
 use crate::mcp_client::Client;
@@ -376,4 +376,94 @@ fn ids_and_times_of_properties_are_not_left_out() {
     let proposal = proposed(&store, "Plan", "We sail.");
     let edited = store.proposals().edit(&proposal.id, None, "We sail.\n", &[], false).unwrap();
     assert_eq!(edited.proposal.left_out, ["12"]);
+}
+
+#[test]
+fn an_outdated_proposal_is_marked_wherever_it_is_listed() {
+    let vault = TestVault::new(&[("Plan.md", "We row.\n"), ("River.md", "It is wide.\n")]);
+    let (outdated, fresh, rejected) = {
+        let store = vault.store();
+        let reject = proposed(&store, "Plan", "We swim.").id;
+        store.proposals().reject(&reject).unwrap();
+        (proposed(&store, "Plan", "We sail.").id, proposed(&store, "River", "It is deep.").id, reject)
+    };
+    vault.write("Plan.md", "We row no more.\n");
+    let output = vault.run(&["proposals", "list", "--decided", "--json"]);
+    let reply: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let marked = |id: &str| {
+        let items = reply["proposals"].as_array().unwrap();
+        items.iter().find(|item| item["id"] == id).unwrap()["changed"].clone()
+    };
+    assert_eq!(marked(&outdated), json!(["Plan.md"]));
+    assert_eq!((marked(&fresh), marked(&rejected)), (Value::Null, Value::Null));
+    let text = String::from_utf8(vault.run(&["proposals"]).stdout).unwrap();
+    let line = |id: &str| text.lines().find(|line| line.starts_with(id)).unwrap().to_owned();
+    assert!(line(&outdated).contains("outdated"), "{text}");
+    assert!(!line(&fresh).contains("outdated"), "{text}");
+    let week = String::from_utf8(vault.run(&["memory", "review"]).stdout).unwrap();
+    assert!(week.contains("outdated"), "{week}");
+    let mut client = Client::start(&vault, &["--toolset", "notes,more"]);
+    let text = client.text("proposals", json!({ "action": "list" }));
+    assert!(text.contains("(outdated: a source changed since)"), "{text}");
+    let listed = structured(&mut client, "proposals", json!({ "action": "list" }));
+    let items = listed["proposals"].as_array().unwrap();
+    let item = items.iter().find(|item| item["id"] == outdated.as_str()).unwrap();
+    assert_eq!(item["changed"], json!(["Plan.md"]), "{listed}");
+    client.finish();
+}
+
+#[test]
+fn a_rejected_proposal_is_reopened_and_an_accepted_one_is_not() {
+    let vault = TestVault::new(&[("Plan.md", "We row.\n")]);
+    let id = proposed(&vault.store(), "Plan", "We sail.").id;
+    let code = |args: &[&str]| vault.run(args).status.code();
+    assert_ne!(code(&["proposals", "reopen", &id]), Some(0), "it waits");
+    assert_eq!(code(&["proposals", "reject", &id]), Some(0));
+    let dry = vault.run(&["proposals", "reopen", &id, "--dry-run"]);
+    assert_eq!(String::from_utf8_lossy(&dry.stdout), "1 proposal would wait again\n");
+    assert_eq!(vault.store().proposals().waiting_count().unwrap(), 0);
+    let done = vault.run(&["proposals", "reopen", &id]);
+    assert_eq!(String::from_utf8_lossy(&done.stdout), "1 proposal waits again\n");
+    let again = vault.store().proposals().show(&id).unwrap().proposal;
+    assert_eq!((again.state, again.decision), (ProposalState::Waiting, None));
+    assert_eq!(code(&["proposals", "accept", &id]), Some(0));
+    let refused = vault.run(&["proposals", "reopen", &id]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("accepted already"));
+}
+
+#[test]
+fn a_reader_decides_nothing() {
+    let vault = TestVault::new(&[("Plan.md", "We row.\n")]);
+    let store = vault.store();
+    let (first, second) = (proposed(&store, "Plan", "We sail.").id, proposed(&store, "Plan", "We swim.").id);
+    store.proposals().reject(&second).unwrap();
+    let reader = store.limited_to(Role::Reader);
+    let proposals = reader.proposals();
+    assert_eq!(proposals.list(ProposalsRequest::default()).unwrap().waiting, 1);
+    let refusals = [
+        proposals.accept(&first, false).unwrap_err(),
+        proposals.reject(&first).unwrap_err(),
+        proposals.edit(&first, None, "We fly.\n", &[], false).unwrap_err(),
+        proposals.reopen(&second).unwrap_err(),
+    ];
+    for error in refusals {
+        assert!(error.message().contains("role"), "{error}");
+    }
+    let shown = proposals.outlook(&first).unwrap();
+    assert!(shown.obstacle.unwrap().contains("role"));
+    let kept = store.proposals().show(&first).unwrap().proposal;
+    assert!(kept.texts.is_empty() && kept.state == ProposalState::Waiting, "{kept:?}");
+    assert_eq!(vault.read("Plan.md"), "We row.\n");
+}
+
+#[test]
+fn a_person_who_gives_the_whole_text_keeps_private_passages() {
+    let private = "We row. <private>The key is below the mat.</private>\n";
+    let vault = TestVault::new(&[("Plan.md", private)]);
+    let store = vault.store();
+    let id = proposed(&store, "Plan", "We sail.").id;
+    let text = format!("{private}We sail on Tuesdays.\n");
+    store.proposals().edit(&id, None, &text, &[], false).unwrap();
+    store.proposals().accept(&id, false).unwrap();
+    assert_eq!(vault.read("Plan.md"), text);
 }

@@ -191,7 +191,8 @@ fn review(store: &Store, week: Option<&str>) -> Result<Vec<PromptMessage>> {
     }
     text.push_str(&format!("\nProposals that wait: {}\n", reply.waiting));
     for item in &reply.proposals {
-        text.push_str(&text_line(&format!("- {} {}: {}", item.id, item.kind.name(), item.reason)));
+        let outdated = if item.is_outdated() { " (outdated: a source changed since)" } else { "" };
+        text.push_str(&text_line(&format!("- {} {}: {}{outdated}", item.id, item.kind.name(), item.reason)));
     }
     Ok(vec![
         text_message(
@@ -215,7 +216,9 @@ pub fn consolidation_prompt(store: &Store) -> Result<String> {
 
 fn consolidate(store: &Store, can_edit: bool) -> Result<Vec<PromptMessage>> {
     let mut waiting = store.proposals().list(ProposalsRequest::default())?.proposals;
-    waiting.retain(|item| matches!(item.kind, ProposalKind::Duplicate | ProposalKind::Cluster));
+    // The text of one that cannot be accepted is not to be worded.
+    let is_merge = |kind| matches!(kind, ProposalKind::Duplicate | ProposalKind::Cluster);
+    waiting.retain(|item| is_merge(item.kind) && !item.is_outdated());
     if waiting.is_empty() {
         return Ok(vec![text_message(
             "No merge waits. The tool proposals with the action consolidate looks for notes that say the same, and for small ones about one subject.",

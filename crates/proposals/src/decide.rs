@@ -9,11 +9,10 @@ use sidenote_change::Changes;
 use sidenote_change::merge::MergeRequest;
 use sidenote_change::operation::{ChangeReply, Operation};
 use sidenote_markdown::decode::decode;
-use sidenote_markdown::edit::{
-    ChangeSet, Content, ContentHash, FileChange, FileLocation, apply, single_edit,
-};
+use sidenote_markdown::edit::{ChangeSet, Content, ContentHash, FileChange, FileLocation, apply};
 use sidenote_markdown::note::Note;
 use sidenote_markdown::path::NotePath;
+use sidenote_markdown::source_edit::source_edits;
 use sidenote_memory::left_out::left_out;
 use sidenote_open_vault::caller::Role;
 
@@ -21,6 +20,7 @@ use crate::Proposals;
 use crate::proposal::{
     Decision, Draft, Proposal, ProposalItem, ProposalKind, ProposalSource, ProposalState, Recipe,
 };
+use crate::records::StoredProposals;
 
 /// Which proposals are listed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub struct ProposalsReply {
     pub proposals: Vec<ProposalItem>,
     /// How many wait.
     pub waiting: usize,
-    /// The files that cannot be read, each with the reason.
+    /// The files that cannot be read, each with the reason: proposals, and sources of proposals.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub damaged: Vec<String>,
 }
@@ -145,16 +145,19 @@ impl Proposals<'_> {
     /// `Io` if the folder of proposals cannot be read.
     #[tracing::instrument(skip_all)]
     pub fn list(&self, request: ProposalsRequest) -> Result<ProposalsReply> {
-        let stored = self.stored()?;
-        let is_waiting = |proposal: &&Proposal| proposal.state == ProposalState::Waiting;
-        let waiting = stored.proposals.iter().filter(is_waiting).count();
-        let shown = stored.proposals.iter().filter(|proposal| request.all || is_waiting(proposal));
+        let StoredProposals { proposals: stored, mut damaged, .. } = self.stored()?;
+        let waiting = stored.iter().filter(|proposal| proposal.is_waiting()).count();
+        let shown = stored.iter().filter(|proposal| request.all || proposal.is_waiting());
         let shown = shown.filter(|proposal| request.kind.is_none_or(|kind| kind == proposal.kind));
-        Ok(ProposalsReply {
-            proposals: shown.map(ProposalItem::from).collect(),
-            waiting,
-            damaged: stored.damaged,
-        })
+        let mut proposals = Vec::new();
+        for proposal in shown {
+            let changed = self.changed_since(proposal).unwrap_or_else(|error| {
+                damaged.push(format!("a source of the proposal {} cannot be read: {error}", proposal.id));
+                Vec::new()
+            });
+            proposals.push(ProposalItem { changed, ..ProposalItem::from(proposal) });
+        }
+        Ok(ProposalsReply { proposals, waiting, damaged })
     }
 
     /// Counts the proposals that wait.
@@ -162,7 +165,7 @@ impl Proposals<'_> {
     /// # Errors
     /// `Io` if the folder of proposals cannot be read.
     pub fn waiting_count(&self) -> Result<usize> {
-        Ok(self.list(ProposalsRequest::default())?.waiting)
+        Ok(self.stored()?.proposals.iter().filter(|proposal| proposal.is_waiting()).count())
     }
 
     /// Returns a proposal, by its id or the beginning of it.
@@ -172,10 +175,7 @@ impl Proposals<'_> {
     #[tracing::instrument(skip_all)]
     pub fn show(&self, id: &str) -> Result<ProposalReply> {
         let proposal = self.named(id)?;
-        let changed = match proposal.state {
-            ProposalState::Waiting => self.changed_sources(&proposal)?,
-            ProposalState::Accepted | ProposalState::Rejected => Vec::new(),
-        };
+        let changed = self.changed_since(&proposal)?;
         Ok(ProposalReply { proposal, changed })
     }
 
@@ -241,6 +241,34 @@ impl Proposals<'_> {
         Ok(ProposalItem::from(&rejected))
     }
 
+    /// Lets a proposal that was rejected wait again.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such proposal; `Exists` if it was accepted, or waits; `Io` if it cannot be written.
+    #[tracing::instrument(skip_all)]
+    pub fn reopen(&self, id: &str) -> Result<ProposalItem> {
+        let proposal = self.rejected(id)?;
+        self.refuse_reader()?;
+        let waiting = Proposal { state: ProposalState::Waiting, decision: None, ..proposal };
+        self.store(&waiting)?;
+        Ok(ProposalItem { changed: self.changed_since(&waiting)?, ..ProposalItem::from(&waiting) })
+    }
+
+    /// Returns a proposal that was rejected.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such proposal; `Exists` if it was accepted, or waits.
+    pub fn rejected(&self, id: &str) -> Result<Proposal> {
+        let proposal = self.named(id)?;
+        match proposal.state {
+            ProposalState::Rejected => Ok(proposal),
+            ProposalState::Waiting => {
+                Err(Error::new(ErrorKind::Exists, format!("the proposal {} waits already", proposal.id)))
+            }
+            ProposalState::Accepted => Err(decided_already(&proposal)),
+        }
+    }
+
     /// Replaces the text that a proposal gives to a file. `path` may be left out if the plan writes one file. `declared`
     /// are numbers, names and dates of the sources that the text leaves out on purpose.
     ///
@@ -257,13 +285,17 @@ impl Proposals<'_> {
         dry_run: bool,
     ) -> Result<ProposalReply> {
         let mut proposal = self.undecided(id)?;
+        self.refuse_reader()?;
         let changed = self.changed_sources(&proposal)?;
         if !changed.is_empty() {
             return Err(stale(&proposal, &changed));
         }
         let path = written_path(&proposal, path)?;
         let mut text = text.to_owned();
-        self.core.clean(&mut text);
+        // A person who gives the whole text sees what is in it, as in an editor.
+        if self.core.is_agent {
+            self.core.clean(&mut text);
+        }
         self.note_replaced(&mut proposal, &path)?;
         proposal.texts.insert(path, text);
         proposal.left_out = self.left_out_of(&proposal)?;
@@ -318,7 +350,7 @@ impl Proposals<'_> {
     }
 
     /// Returns the text that a file has after a change; `None` for one that is no text.
-    fn text_after(&self, change: &FileChange) -> Result<Option<String>> {
+    pub(crate) fn text_after(&self, change: &FileChange) -> Result<Option<String>> {
         let old = match change.from.as_ref().and_then(FileLocation::in_vault) {
             Some(path) => self.core.read_bytes(path)?,
             None => Vec::new(),
@@ -337,19 +369,15 @@ impl Proposals<'_> {
         if proposal.state == ProposalState::Accepted && self.is_undone(&proposal)? {
             (proposal.state, proposal.started, proposal.decision) = (ProposalState::Waiting, None, None);
         }
-        if proposal.state == ProposalState::Waiting {
+        if proposal.is_waiting() {
             return Ok(proposal);
         }
-        let done = proposal.state.name();
-        let hint = match proposal.decision.and_then(|decision| decision.operation) {
-            Some(operation) => {
-                let agent = format!("the operation {operation} can be undone");
-                Wording::new(format!("to take it back: sidenote undo {operation}"), agent)
-            }
-            None => Wording::from("the next consolidation proposes it again if a source changes"),
-        };
-        Err(Error::new(ErrorKind::Exists, format!("the proposal {} was {done} already", proposal.id))
-            .with_hint(hint))
+        Err(decided_already(&proposal))
+    }
+
+    /// Lists the sources of a proposal that waits which changed or were removed since. It is outdated if there is one.
+    fn changed_since(&self, proposal: &Proposal) -> Result<Vec<String>> {
+        if proposal.is_waiting() { self.changed_sources(proposal) } else { Ok(Vec::new()) }
     }
 
     /// Returns whether the files of a proposal are as they were before it was accepted, because that was undone.
@@ -386,7 +414,7 @@ impl Proposals<'_> {
     }
 
     /// Plans the change of a proposal on the files as they are now, with the texts that were given to files.
-    fn plan_again(&self, proposal: &Proposal) -> Result<ChangeSet> {
+    pub(crate) fn plan_again(&self, proposal: &Proposal) -> Result<ChangeSet> {
         let mut plan = match &proposal.recipe {
             Recipe::Plan => proposal.plan.clone(),
             Recipe::Merge { from, into, title } => {
@@ -405,7 +433,7 @@ impl Proposals<'_> {
                     let bytes = self.core.read_bytes(&source)?;
                     let old = String::from_utf8(bytes)
                         .map_err(|_| Error::invalid(format!("{source} is not UTF-8, so it is not edited")))?;
-                    Content::Edits(single_edit(&old, text).into_iter().collect())
+                    Content::Edits(source_edits(&old, text))
                 }
             };
         }
@@ -418,17 +446,23 @@ impl Proposals<'_> {
         state: ProposalState,
         operation: Option<String>,
     ) -> Result<Proposal> {
-        if self.core.right < Role::Writer {
-            return Err(Error::invalid(format!(
-                "to decide about a proposal needs the role {}, and this call has the right of the role {}",
-                Role::Writer,
-                self.core.right
-            )));
-        }
+        self.refuse_reader()?;
         let (at, by) = (self.core.clock.now(), self.core.client.clone());
         let proposal = Proposal { state, decision: Some(Decision { at, by, operation }), ..proposal };
         self.store(&proposal)?;
         Ok(proposal)
+    }
+
+    /// Refuses a call without the right to decide about proposals.
+    fn refuse_reader(&self) -> Result<()> {
+        if self.core.right >= Role::Writer {
+            return Ok(());
+        }
+        Err(Error::invalid(format!(
+            "to decide about a proposal needs the role {}, and this call has the right of the role {}",
+            Role::Writer,
+            self.core.right
+        )))
     }
 }
 
@@ -452,9 +486,7 @@ pub(crate) fn merge_operation(from: &[String], into: &str, title: Option<&str>) 
 
 /// Returns the file whose text an edit replaces.
 fn written_path(proposal: &Proposal, path: Option<&str>) -> Result<String> {
-    let written = proposal.plan.files.iter().filter(|file| file.writes());
-    let written: Vec<String> =
-        written.filter_map(|file| Some(file.to.as_ref()?.in_vault()?.to_string())).collect();
+    let written: Vec<String> = written_files(&proposal.plan).map(|(path, _)| path.to_string()).collect();
     let listed = || written.join(", ");
     match (path, written.as_slice()) {
         (_, []) => Err(Error::invalid(format!(
@@ -471,6 +503,31 @@ fn written_path(proposal: &Proposal, path: Option<&str>) -> Result<String> {
         (None, _) => Err(Error::invalid(format!("the proposal {} writes several files", proposal.id))
             .with_hint(format!("name one of: {}", listed()))),
     }
+}
+
+/// Lists the files of the vault that a plan writes, each with its path after it.
+pub(crate) fn written_files(plan: &ChangeSet) -> impl Iterator<Item = (&NotePath, &FileChange)> {
+    plan.files
+        .iter()
+        .filter(|file| file.writes())
+        .filter_map(|file| Some((file.to.as_ref()?.in_vault()?, file)))
+}
+
+fn decided_already(proposal: &Proposal) -> Error {
+    let done = proposal.state.name();
+    let hint = match proposal.decision.as_ref().and_then(|decision| decision.operation.as_ref()) {
+        Some(operation) => {
+            let agent = format!("the operation {operation} can be undone");
+            Wording::new(format!("to take it back: sidenote undo {operation}"), agent)
+                .with_page("it can be taken back in Activity")
+        }
+        None => Wording::new(
+            format!("to have it wait again: sidenote proposals reopen {}", proposal.id),
+            "the next consolidation proposes it again if a source changes",
+        )
+        .with_page("let it wait again first"),
+    };
+    Error::new(ErrorKind::Exists, format!("the proposal {} was {done} already", proposal.id)).with_hint(hint)
 }
 
 /// Returns a text without the properties that are of the note itself and no fact: ids and times.
@@ -506,7 +563,8 @@ fn stale(proposal: &Proposal, changed: &[String]) -> Error {
         _ => Wording::new(
             "run `sidenote memory consolidate` again, which proposes what holds now",
             "the next consolidation proposes what holds now",
-        ),
+        )
+        .with_page("look for more, which proposes what holds now"),
     };
     Error::new(
         ErrorKind::Conflict,

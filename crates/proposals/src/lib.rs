@@ -4,6 +4,7 @@
 
 pub mod consolidate;
 pub mod decide;
+pub mod outlook;
 pub mod proposal;
 mod records;
 pub mod review;

@@ -194,6 +194,11 @@ pub struct Proposal {
 }
 
 impl Proposal {
+    /// Returns whether nothing was decided yet.
+    pub fn is_waiting(&self) -> bool {
+        self.state == ProposalState::Waiting
+    }
+
     /// Returns the paths of the files that the plan changes, without those that only follow.
     pub fn paths(&self) -> Vec<String> {
         let place = |place: &FileLocation| place.in_vault().map(ToString::to_string);
@@ -225,6 +230,16 @@ pub struct ProposalItem {
     /// Whether it removes files for good, which an undo does not take back.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_final: bool,
+    /// Of one that waits, the sources that changed or were removed since. It cannot be accepted if there is one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
+}
+
+impl ProposalItem {
+    /// Returns whether a source changed since the proposal was made, so that it cannot be accepted.
+    pub fn is_outdated(&self) -> bool {
+        !self.changed.is_empty()
+    }
 }
 
 impl From<&Proposal> for ProposalItem {
@@ -238,6 +253,7 @@ impl From<&Proposal> for ProposalItem {
             created: proposal.created,
             paths: proposal.paths(),
             is_final: proposal.plan.files.iter().any(|file| file.to.is_none()),
+            changed: Vec::new(),
         }
     }
 }

@@ -41,6 +41,18 @@ impl StoredProposals {
 }
 
 impl Proposals<'_> {
+    /// Returns a time that another one follows whenever proposals are made, edited or decided; `None` while there are none.
+    ///
+    /// # Errors
+    /// `Io` if the folder of proposals cannot be read.
+    pub fn last_change(&self) -> Result<Option<(i64, i64)>> {
+        let records = self.core.vault.records();
+        let Some(folder) = self.core.vault.open_records(&records)? else { return Ok(None) };
+        // Each file is replaced as a whole, which changes the folder.
+        let entry = folder.entry(FOLDER).map_err(|error| Error::io("read", records.join(FOLDER), error))?;
+        Ok(entry.map(|folder| folder.modified))
+    }
+
     /// Reads all proposals.
     pub(crate) fn stored(&self) -> Result<StoredProposals> {
         let mut stored = StoredProposals::default();

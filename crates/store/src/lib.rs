@@ -84,6 +84,7 @@ pub use sidenote_proposals::consolidate::{ConsolidateReply, ConsolidateRequest};
 pub use sidenote_proposals::decide::{
     AcceptReply, AcceptedProposals, ProposalReply, ProposalsReply, ProposalsRequest, RefusedProposal,
 };
+pub use sidenote_proposals::outlook::{ProposalOutlook, ProposedText};
 pub use sidenote_proposals::proposal::{Proposal, ProposalItem, ProposalKind, ProposalState};
 pub use sidenote_proposals::review::{FadingMemory, ReviewReply, UsedMemory, WrittenBy};
 pub use sidenote_query::Searches;

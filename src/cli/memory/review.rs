@@ -50,7 +50,13 @@ fn show(reply: &ReviewReply) -> String {
     }
     out.push_str("\nwaiting for you\n");
     let row = |item: &ProposalItem| {
-        vec![format!("  {}", item.id), item.kind.name().to_owned(), output::plain(&item.reason)]
+        let state = if item.is_outdated() { "outdated" } else { "" };
+        vec![
+            format!("  {}", item.id),
+            item.kind.name().to_owned(),
+            state.to_owned(),
+            output::plain(&item.reason),
+        ]
     };
     out.push_str(&rows(reply.proposals.iter().map(row).collect(), "no proposal"));
     if reply.waiting > reply.proposals.len() {

@@ -263,6 +263,7 @@ const REPLIES: &[Reply] = &[
     Reply("proposals show", "ProposalReply", &[], ""),
     Reply("proposals accept", "AcceptedProposals", &[&["proposals", "accept", "--all", "--dry-run"]], ""),
     Reply("proposals reject", "RejectReply", &[], ""),
+    Reply("proposals reopen", "ReopenReply", &[], ""),
     Reply("proposals edit", "ProposalReply", &[], ""),
 ];
 

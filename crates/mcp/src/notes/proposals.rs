@@ -101,7 +101,8 @@ pub(super) fn proposals(store: &Store, input: ProposalsInput) -> Result<Answer> 
 fn lines(items: &[ProposalItem]) -> String {
     let mut text = String::new();
     for (at, item) in items.iter().enumerate() {
-        let line = text_line(&format!("{}  {}  {}", item.id, item.kind.name(), item.reason));
+        let outdated = if item.is_outdated() { " (outdated: a source changed since)" } else { "" };
+        let line = text_line(&format!("{}  {}  {}{outdated}", item.id, item.kind.name(), item.reason));
         if text.len() + line.len() > TARGET_LENGTH {
             text.push_str(&format!("and {} more\n", items.len() - at));
             break;
