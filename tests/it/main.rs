@@ -155,4 +155,5 @@ mod web_assets;
 mod web_edit;
 mod web_hostile;
 mod web_notes;
+mod web_review;
 mod word_lists;

@@ -45,7 +45,8 @@ interface Asked extends Words {
 interface Toast {
   id: number;
   text: string;
-  undo: string | null;
+  /** The operation that can be undone, or what takes it back otherwise. */
+  undo: string | (() => Promise<void>) | null;
   /** The note that can be opened. */
   open: string | null;
   bad: boolean;
@@ -57,7 +58,7 @@ let count = 0;
 
 export const canWrite = () => session.value !== null && !session.value.read_only;
 
-export function say(text: string, options: { undo?: string | null; open?: string | null; bad?: boolean } = {}): void {
+export function say(text: string, options: { undo?: string | (() => Promise<void>) | null; open?: string | null; bad?: boolean } = {}): void {
   const id = ++count;
   toasts.value = [...toasts.value.slice(-2), { id, text, undo: options.undo ?? null, open: options.open ?? null, bad: options.bad ?? false }];
   window.setTimeout(() => dismiss(id), options.undo || options.open ? 12_000 : 7_000);
@@ -312,9 +313,9 @@ export function Toasts() {
               small
               kind="quiet"
               onClick={() => {
-                const id = toast.undo ?? '';
+                const { undo } = toast;
                 dismiss(toast.id);
-                void undoNow(id);
+                void (typeof undo === 'function' ? undo() : undoNow(undo ?? ''));
               }}
             >
               {strings.actions.undo}

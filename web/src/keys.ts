@@ -45,7 +45,7 @@ export function useKeys(handler: Handler): void {
   }, []);
 }
 
-const views: Record<string, string> = { s: '/', n: '/notes', d: '/day', k: '/tasks', g: '/graph', m: '/memory', a: '/activity', h: '/health', t: '/status' };
+const views: Record<string, string> = { s: '/', n: '/notes', d: '/day', k: '/tasks', g: '/graph', m: '/memory', a: '/activity', r: '/review', h: '/health', t: '/status' };
 let goPressed = 0;
 
 function isField(target: EventTarget | null): boolean {
@@ -116,18 +116,17 @@ function onKey(event: KeyboardEvent): void {
     return;
   }
   if (field || (!shortcuts.value && event.key.length === 1)) return;
+  // The second key of a pair is not one of the view, which may mean a decision by it.
+  const view = goPressed && event.timeStamp - goPressed < 1200 ? views[event.key] : undefined;
+  goPressed = 0;
+  if (view) {
+    event.preventDefault();
+    go(view);
+    return;
+  }
   for (const handler of [...handlers].reverse()) {
     if (handler.current(event)) {
       event.preventDefault();
-      return;
-    }
-  }
-  if (goPressed && event.timeStamp - goPressed < 1200) {
-    goPressed = 0;
-    const view = views[event.key];
-    if (view) {
-      event.preventDefault();
-      go(view);
       return;
     }
   }

@@ -12,6 +12,9 @@ export const online = signal(true);
 export const changes = signal(0);
 export const vectors = signal<{ pending: number; vectors?: number } | null>(null);
 
+/** How many proposals wait; null until the server said so. */
+export const waiting = signal<number | null>(null);
+
 /** The connection to the server, in the one tab that has it. */
 let source: EventSource | null = null;
 let retry: number | undefined;
@@ -48,6 +51,8 @@ interface Hello {
   /** Null where the server cannot read the state of the index. */
   generation: number | null;
   pending: number | null;
+  /** The proposals that wait. */
+  proposals: number | null;
   instance: string;
 }
 
@@ -58,6 +63,7 @@ function greet(hello: Hello): void {
   instance = hello.instance;
   generation = hello.generation;
   if (hello.pending !== null) vectors.value = { pending: hello.pending };
+  waiting.value = hello.proposals;
   online.value = true;
   if (restarted || returned) void loadSession();
   if (restarted || missed || returned) changed();
@@ -69,6 +75,7 @@ type Message =
   | { kind: 'hello'; hello: Hello }
   | { kind: 'index'; generation: number }
   | { kind: 'journal' }
+  | { kind: 'proposals'; waiting: number | null }
   | { kind: 'vectors'; vectors: { pending: number; vectors: number } }
   | { kind: 'lost' };
 
@@ -82,7 +89,7 @@ let leave: (() => void) | null = null;
 function hear(message: Message): void {
   switch (message.kind) {
     case 'ask':
-      if (source !== null && hello !== null) tabs.postMessage({ kind: 'hello', hello: { ...hello, generation } } satisfies Message);
+      if (source !== null && hello !== null) tabs.postMessage({ kind: 'hello', hello: { ...hello, generation, proposals: waiting.value } } satisfies Message);
       break;
     case 'hello':
       greet(message.hello);
@@ -92,6 +99,10 @@ function hear(message: Message): void {
       changed();
       break;
     case 'journal':
+      changed();
+      break;
+    case 'proposals':
+      waiting.value = message.waiting;
       changed();
       break;
     case 'vectors':
@@ -124,6 +135,7 @@ function connect(): void {
   });
   source.addEventListener('index', (event) => tell({ kind: 'index', generation: data<{ generation: number }>(event).generation }));
   source.addEventListener('journal', () => tell({ kind: 'journal' }));
+  source.addEventListener('proposals', (event) => tell({ kind: 'proposals', waiting: data<{ waiting: number | null }>(event).waiting }));
   source.addEventListener('vectors', (event) => tell({ kind: 'vectors', vectors: data<{ pending: number; vectors: number }>(event) }));
   source.onerror = () => {
     source?.close();

@@ -7,7 +7,7 @@ import { ApiError } from './api';
 import { drafts, isDirty } from './drafts';
 import { formatCount } from './format';
 import { helpOpen, openSearch, shortcuts, setShortcuts, startKeys } from './keys';
-import { listen, loadSession, online, session, sessionError, vectors } from './live';
+import { listen, loadSession, online, session, sessionError, vectors, waiting } from './live';
 import { followLinks, location, noteAddress, noteOfAddress, withQuery } from './router';
 import { strings } from './strings';
 import './styles/base.css';
@@ -38,6 +38,7 @@ const views: View[] = [
   { name: 'graph', icon: 'graph', address: '/graph', matches: (path) => path === '/graph', load: () => import('./views/graph') },
   { name: 'memory', icon: 'memory', address: '/memory', matches: (path) => path === '/memory', load: () => import('./views/memory') },
   { name: 'activity', icon: 'activity', address: '/activity', matches: (path) => path === '/activity', load: () => import('./views/activity') },
+  { name: 'review', icon: 'review', address: '/review', matches: (path) => path === '/review', load: () => import('./views/review') },
   { name: 'health', icon: 'health', address: '/health', matches: (path) => path === '/health', load: () => import('./views/health') },
   { name: 'status', icon: 'status', address: '/status', matches: (path) => path === '/status', load: () => import('./views/status') },
 ];
@@ -107,6 +108,7 @@ function followToSearch(event: MouseEvent): void {
 function Nav() {
   const { path } = location.value;
   const pending = vectors.value?.pending ?? 0;
+  const waits = waiting.value ?? 0;
   return (
     <header class="nav">
       <a class="brand" href="/" title={session.value?.vault ?? ''}>
@@ -127,6 +129,12 @@ function Nav() {
               <a href={view.address} aria-current={view.matches(path) ? 'page' : view.name === 'day' && tasksView.matches(path) ? 'true' : undefined} onClick={view.name === 'search' ? followToSearch : undefined}>
                 <Icon name={view.icon} size={20} />
                 <span>{strings.nav[view.name] as string}</span>
+                {view.name === 'review' && waits > 0 ? (
+                  <span class="nav-count">
+                    <span aria-hidden="true">{formatCount(waits)}</span>
+                    <span class="visually-hidden">{strings.nav.waits(waits)}</span>
+                  </span>
+                ) : null}
               </a>
             </li>
           ))}

@@ -112,6 +112,44 @@ export function parseDiff(diff: string): DiffFile[] {
   return files;
 }
 
+type ChangedLine = Exclude<DiffLine, { text: string; kind: 'hunk' | 'note' }>;
+
+/** A row of a difference in two columns. `text` is that of a row across both. */
+export interface DiffRow {
+  before: ChangedLine | null;
+  after: ChangedLine | null;
+  text?: string;
+}
+
+/** The lines of a difference as rows: each removed line beside the added one that stands for it. */
+export function pairedLines(lines: readonly DiffLine[]): DiffRow[] {
+  const rows: DiffRow[] = [];
+  let removed: ChangedLine[] = [];
+  let added: ChangedLine[] = [];
+  let notes: string[] = [];
+  const end = () => {
+    for (let index = 0; index < Math.max(removed.length, added.length); index++) rows.push({ before: removed[index] ?? null, after: added[index] ?? null });
+    rows.push(...notes.map((text) => ({ before: null, after: null, text })));
+    removed = [];
+    added = [];
+    notes = [];
+  };
+  for (const line of lines) {
+    if (line.kind === 'removed') {
+      if (added.length > 0) end();
+      removed.push(line);
+    } else if (line.kind === 'added') added.push(line);
+    // A remark about a line that was removed stands before the one that was added for it.
+    else if (line.kind === 'note') notes.push(line.text);
+    else {
+      end();
+      rows.push(line.kind === 'same' ? { before: line, after: line } : { before: null, after: null, text: line.text });
+    }
+  }
+  end();
+  return rows;
+}
+
 /** Splits a text into words, spaces and signs. Times, dates and numbers such as `02:15` are one word. */
 export function wordsOf(text: string): string[] {
   return text.match(/[\p{L}\p{N}_]+(?:[.:,/'’-][\p{L}\p{N}_]+)*|\s+|./gsu) ?? [];

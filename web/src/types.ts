@@ -548,6 +548,66 @@ export interface ChangeReply {
   undone?: string[];
 }
 
+export interface ProposalItem {
+  id: string;
+  kind: string;
+  state: 'waiting' | 'accepted' | 'rejected';
+  reason: string;
+  author: string;
+  created: string;
+  /** The files that it changes. */
+  paths: string[];
+  /** The sources that changed since, so that it cannot be accepted. */
+  changed?: string[];
+}
+
+export interface ProposalList {
+  proposals: ProposalItem[];
+  waiting: number;
+  damaged?: string[];
+}
+
+export interface ProposalDetail extends Omit<ProposalItem, 'paths'> {
+  evidence?: { path: string; text: string }[];
+  plan: { remarks?: Remark[] };
+  diff: string;
+  /** The numbers, names and dates of the sources that a given text leaves out. */
+  left_out?: string[];
+  /** The texts that it would give to files. */
+  files?: { path: string; text: string }[];
+  /** Why its plan cannot be applied although no source changed. */
+  obstacle?: string;
+  decision?: { at: string; by: string; operation?: string };
+  /** Stands for all that it would do; null where it cannot be accepted. */
+  expect_hash: string | null;
+}
+
+export interface ConsolidateReply {
+  proposals: ProposalItem[];
+  later: number;
+  notes: number;
+  waiting: number;
+  notices?: string[];
+}
+
+export interface WrittenBy {
+  by: string;
+  operations: number;
+  created: string[];
+  changed: string[];
+  removed: string[];
+}
+
+export interface WeekReview {
+  from: string;
+  until: string;
+  written: WrittenBy[];
+  recalled: { path: string; title: string; uses: number }[];
+  fading: { path: string; title: string; from: Tier; to: Tier }[];
+  faded: number;
+  waiting: number;
+}
+
 export interface SessionOperation {
   id: string;
   at: string;

@@ -227,6 +227,8 @@ export const VIEWS = {
   away: '/memory?tab=away',
   duplicates: '/memory?tab=duplicates',
   activity: '/activity',
+  review: '/review',
+  week: '/review?tab=week',
   health: '/health',
   status: '/status',
 };
@@ -240,6 +242,7 @@ export async function livedIn(vault) {
     ['write_note', { title: 'Weir gauge moved to radar', content: 'The gauge at the weir was moved to radar on Thursday. Its zero is 2.31 m above the old one. See [[Sensor drift]].', type: 'fact', tags: ['river'] }],
     ['edit_note', { note: 'Inbox', action: 'append', text: 'Ask Ruth about the zero of the weir gauge.' }],
     ['edit_note', { note: 'Someday', action: 'set', key: 'status', value: 'waiting' }],
+    ['edit_note', { note: 'Sensor drift', action: 'append', text: 'The radar at the weir does not drift.', propose: 'The note does not say how the new sensor behaves.' }],
   ]);
   run(vault, ['rename', 'Varnish log', 'Varnish diary'], { now: '2026-11-20T22:10:00Z' });
   run(vault, ['delete', 'Packing list'], { now: '2026-11-20T22:12:00Z' });

@@ -29,6 +29,22 @@ test('marks are ranges of bytes, whatever the letters', () => {
   }
 });
 
+test('the lines of a difference become rows of two columns', () => {
+  const line = (kind, text) => ({ kind, before: null, after: null, text });
+  const cases = [
+    [[line('same', 'a'), line('removed', 'b'), line('removed', 'c'), line('added', 'B'), line('same', 'd')], ['a|a', 'b|B', 'c|', 'd|d']],
+    [[line('added', 'a'), line('removed', 'b')], ['|a', 'b|']],
+    [[{ kind: 'hunk', text: 'x' }, line('added', 'a'), { kind: 'note', text: 'y' }], ['= x', '|a', '= y']],
+    [[line('removed', 'a'), { kind: 'note', text: 'y' }, line('added', 'A'), line('same', 'b')], ['a|A', '= y', 'b|b']],
+    [[line('removed', 'a'), line('added', 'A'), line('added', 'B')], ['a|A', '|B']],
+    [[], []],
+  ];
+  for (const [lines, wanted] of cases) {
+    const rows = text.pairedLines(lines).map((row) => (row.text === undefined ? `${row.before?.text ?? ''}|${row.after?.text ?? ''}` : `= ${row.text}`));
+    assert.deepEqual(rows, wanted);
+  }
+});
+
 test('a difference is read: changes, new and removed files, moves, folders', () => {
   const diff = [
     '--- a/Plan.md',

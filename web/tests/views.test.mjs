@@ -31,6 +31,8 @@ const SHOWN = {
   away: 'Packing list',
   duplicates: 'Near duplicates',
   activity: 'Yesterday',
+  review: 'how the new sensor behaves',
+  week: 'nightly-agent',
   health: 'broken-link',
   status: 'Generation',
 };

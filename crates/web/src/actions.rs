@@ -10,8 +10,9 @@ use sidenote_store::{
     NewRequest, NoteEdit, Operation, RepairReply, RepairRequest, Store, UndoRequest, plan_basis,
 };
 
-use crate::read::day_of;
+use crate::params::{day_of, parsed};
 use crate::reply::{ApiError, to_json, to_json_with};
+use crate::review;
 use crate::sanitize::sanitized;
 
 /// The address of the positions of the graph, which are not a part of the notes.
@@ -102,6 +103,10 @@ pub(crate) fn reply(store: &Store, name: &str, body: &[u8]) -> Result<Vec<u8>, A
         return Err(ApiError::read_only());
     }
     let name = name.strip_prefix(ACTIONS).unwrap_or(name);
+    if review::is_action(name) {
+        store.index().refresh()?;
+        return review::decide(store, name, body);
+    }
     let action: Action = parsed(body)?;
     store.index().refresh()?;
     check_path(store, name, &action)?;
@@ -185,12 +190,6 @@ fn check_path(store: &Store, name: &str, action: &Action) -> Result<(), ApiError
     let error = Error::not_found(format!("there is no note {given:?} any more; nothing was written"))
         .with_hint(format!("it was moved or deleted; {path:?} is another note"));
     Err(error.into())
-}
-
-fn parsed<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError> {
-    let body = if body.is_empty() { b"{}" } else { body };
-    serde_json::from_slice(body)
-        .map_err(|error| ApiError::invalid(&format!("the body is not valid: {error}")))
 }
 
 fn required<'t>(value: &'t Option<String>, name: &str) -> Result<&'t str, ApiError> {

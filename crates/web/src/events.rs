@@ -7,10 +7,12 @@ use axum::body::Bytes;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use serde_json::{Value, json};
+use sidenote_base::error::Result;
 use sidenote_http::reply_body::channel_body;
 use sidenote_index::SyncReport;
 use sidenote_store::Store;
 use tokio::sync::{Notify, broadcast, watch};
+use tokio::task::JoinHandle;
 
 /// The interval at which the index is looked at for what other processes wrote, and for vectors.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -31,12 +33,13 @@ struct Touched {
     moved: usize,
 }
 
-/// What the page was told last.
+/// What the page was told last, and when proposals changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Known {
     generation: i64,
     pending: usize,
     vectors: usize,
+    proposals: Option<(i64, i64)>,
 }
 
 /// Tells open pages what changed.
@@ -110,6 +113,10 @@ impl Events {
                     &json!({"pending": now.pending, "vectors": now.vectors}),
                 );
             }
+            if now.proposals != before.proposals {
+                let waiting = waiting_of(&store).await;
+                self.send("proposals", now.generation, &json!({"waiting": waiting}));
+            }
         }
     }
 
@@ -142,6 +149,7 @@ impl Events {
         let hello = json!({
             "generation": now.map(|now| now.generation),
             "pending": now.map(|now| now.pending),
+            "proposals": waiting_of(store).await,
             "instance": &*self.instance,
         });
         let generation = now.map_or(0, |now| now.generation);
@@ -179,16 +187,29 @@ async fn state_of(store: &Store) -> Option<Known> {
     let read = tokio::task::spawn_blocking(move || {
         let generation = store.index().generation()?;
         let (pending, vectors) = store.index().vectors()?;
-        Ok::<_, sidenote_base::error::Error>(Known { generation, pending, vectors })
+        let proposals = store.proposals().last_change()?;
+        Ok(Known { generation, pending, vectors, proposals })
     });
+    read_or_warn("the state of the index", read).await
+}
+
+/// Counts the proposals that wait, on a thread that may wait. `None` if they cannot be read now.
+async fn waiting_of(store: &Store) -> Option<usize> {
+    let store = store.clone();
+    let read = tokio::task::spawn_blocking(move || store.proposals().waiting_count());
+    read_or_warn("the number of proposals", read).await
+}
+
+/// Waits for something that is read on another thread. A failure is logged.
+async fn read_or_warn<T>(what: &str, read: JoinHandle<Result<T>>) -> Option<T> {
     match read.await {
         Ok(Ok(known)) => Some(known),
         Ok(Err(error)) => {
-            tracing::warn!("the state of the index cannot be read: {error}");
+            tracing::warn!("{what} cannot be read: {error}");
             None
         }
         Err(ended) => {
-            tracing::warn!("the state of the index was not read: {ended}");
+            tracing::warn!("{what} was not read: {ended}");
             None
         }
     }

@@ -12,6 +12,7 @@ mod params;
 mod read;
 mod reply;
 mod reply_cache;
+mod review;
 mod sanitize;
 
 use std::net::SocketAddr;

@@ -1,9 +1,11 @@
-//! The parameters in the query string of an address.
+//! The parameters of requests: those in the query string of an address, and the bodies of actions.
 
 use std::borrow::Cow;
 
 use axum::http::Uri;
 use percent_encoding::percent_decode_str;
+use serde::Deserialize;
+use sidenote_base::clock::Timestamp;
 
 use crate::reply::ApiError;
 
@@ -71,4 +73,25 @@ impl Params {
         let parts = self.query.split('&').filter(|pair| pair.split('=').next() != Some(name));
         parts.collect::<Vec<_>>().join("&")
     }
+}
+
+/// Reads the body of an action.
+///
+/// # Errors
+/// `invalid` if it is malformed.
+pub(crate) fn parsed<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError> {
+    let body = if body.is_empty() { b"{}" } else { body };
+    serde_json::from_slice(body)
+        .map_err(|error| ApiError::invalid(&format!("the body is not valid: {error}")))
+}
+
+/// Reads a day.
+///
+/// # Errors
+/// `invalid` if the text is no day.
+pub(crate) fn day_of(text: Option<&str>) -> Result<Option<Timestamp>, ApiError> {
+    let Some(text) = text else { return Ok(None) };
+    let day = Timestamp::parse(text).filter(|_| text.len() == "2026-11-21".len());
+    let day = day.ok_or_else(|| ApiError::invalid(&format!("{text:?} is no day, such as 2026-11-21")))?;
+    Ok(Some(day))
 }

@@ -16,16 +16,17 @@ use sidenote_store::{
     RelationsRequest, SearchRequest, Store, TaskBoardRequest, TaskDue, Tier, WhyRequest,
 };
 
-use crate::params::Params;
+use crate::params::{Params, day_of};
 use crate::reply::{ApiError, packed, to_json, to_json_with};
 use crate::reply_cache::ReplyCache;
+use crate::review;
 use crate::sanitize::sanitized;
 
 /// What answers an address.
 type Reader = fn(&Store, &Params) -> Result<Vec<u8>, ApiError>;
 
 /// The addresses below `/api/v1/`.
-const READERS: [(&str, Reader); 35] = [
+const READERS: [(&str, Reader); 37] = [
     ("session", session),
     ("search", search),
     ("facets", facets),
@@ -64,6 +65,8 @@ const READERS: [(&str, Reader); 35] = [
         to_json(&store.views().trash_matches(params.required("q")?, limit)?)
     }),
     ("activity", activity),
+    ("proposals", review::list),
+    ("review", review::week),
     ("status", status),
     ("settings", |store, _| to_json(&store.settings())),
     ("tags", |store, _| to_json(&store.reads().tags()?)),
@@ -80,7 +83,7 @@ const UNREFRESHED: [&str; 8] =
     ["session", "search", "mentions", "related", "status", "settings", "activity", "graph/positions"];
 
 /// The addresses whose replies are made from the rows of all notes.
-const WHOLE_VAULT: [&str; 9] = [
+const WHOLE_VAULT: [&str; 10] = [
     "graph",
     "graph/around",
     "memory/stats",
@@ -90,6 +93,7 @@ const WHOLE_VAULT: [&str; 9] = [
     "memory/list",
     "memory/duplicates",
     "memory/inactive",
+    "review",
 ];
 
 /// Returns whether the reply of an address is made from the rows of all notes, which take some memory.
@@ -123,6 +127,9 @@ pub(crate) fn reply(
     }
     if let Some(id) = name.strip_prefix("operations/") {
         return Ok(to_json(&store.views().operation(id)?)?.into());
+    }
+    if let Some(id) = name.strip_prefix("proposals/") {
+        return Ok(review::show(store, id)?.into());
     }
     let reader = READERS.iter().find(|(own, _)| *own == name);
     let (_, reader) = reader.ok_or_else(|| ApiError::not_found(&format!("the API has no {name:?}")))?;
@@ -274,17 +281,6 @@ fn tasks(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
 fn day(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
     let day = day_of(params.get("day"))?.unwrap_or_else(|| store.now());
     to_json(&store.views().day(day)?)
-}
-
-/// Reads a day.
-///
-/// # Errors
-/// `invalid` if the text is no day.
-pub(crate) fn day_of(text: Option<&str>) -> Result<Option<Timestamp>, ApiError> {
-    let Some(text) = text else { return Ok(None) };
-    let day = Timestamp::parse(text).filter(|_| text.len() == "2026-11-21".len());
-    let day = day.ok_or_else(|| ApiError::invalid(&format!("{text:?} is no day, such as 2026-11-21")))?;
-    Ok(Some(day))
 }
 
 fn relations(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {

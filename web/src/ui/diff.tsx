@@ -46,27 +46,34 @@ function Line({ line }: { line: DiffLine }) {
 /** The name of a file; of one that a plan moves or makes there is nothing to open yet. */
 const Name = ({ path, planned }: { path: string; planned: boolean }) => (planned ? <Path text={path} /> : <PathText path={path} />);
 
+/** What happens to a file, above its lines. */
+export function DiffHead({ file, planned }: { file: DiffFile; planned: boolean }) {
+  const moved = file.from && file.to && file.from !== file.to;
+  return (
+    <div class="diff-head">
+      {moved ? (
+        <span class="path">
+          <Path text={file.from ?? ''} /> → <Name path={file.to ?? ''} planned={planned} />
+        </span>
+      ) : (
+        <Name path={file.name} planned={planned} />
+      )}
+      <span class="diff-kind">{file.from === null && file.to ? strings.diff.created : file.to === null && file.from ? strings.diff.deleted : moved ? strings.diff.moved : null}</span>
+      {file.added + file.removed > 0 || !moved ? (
+        <span class="diff-count">
+          <span class="plus">+{file.added}</span> <span class="minus">−{file.removed}</span>
+        </span>
+      ) : null}
+    </div>
+  );
+}
+
 function File({ file, planned }: { file: DiffFile; planned: boolean }) {
   const [all, setAll] = useState(false);
   const lines = all ? file.lines : file.lines.slice(0, LINES_AT_FIRST);
-  const moved = file.from && file.to && file.from !== file.to;
   return (
     <div class="diff-file">
-      <div class="diff-head">
-        {moved ? (
-          <span class="path">
-            <Path text={file.from ?? ''} /> → <Name path={file.to ?? ''} planned={planned} />
-          </span>
-        ) : (
-          <Name path={file.name} planned={planned} />
-        )}
-        <span class="diff-kind">{file.from === null && file.to ? strings.diff.created : file.to === null && file.from ? strings.diff.deleted : moved ? strings.diff.moved : null}</span>
-        {file.added + file.removed > 0 || !moved ? (
-          <span class="diff-count">
-            <span class="plus">+{file.added}</span> <span class="minus">−{file.removed}</span>
-          </span>
-        ) : null}
-      </div>
+      <DiffHead file={file} planned={planned} />
       {lines.length > 0 ? (
         <div class="diff-scroll" tabIndex={0} role="group" aria-label={strings.diff.of(file.name)}>
           <table class="diff" role="presentation">
