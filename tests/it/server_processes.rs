@@ -204,7 +204,7 @@ fn a_notestore_is_a_vault_with_its_own_layout() {
     // That is also the default place, and the index is not a file of the vault.
     let mut client = Client::of(start().args(["mcp", "--notestore_path", "mem"]));
     let names = client.request("tools/list", json!({}))["tools"].clone();
-    assert_eq!((names.as_array().unwrap().len(), &names[0]["name"]), (10, &json!("write_mem")));
+    assert_eq!((names.as_array().unwrap().len(), &names[0]["name"]), (15, &json!("write_mem")));
     assert_eq!(client.request("resources/list", json!({}))["resources"], json!([]));
     client.finish();
     assert!(!root.join("mem/.sidenote/index").exists());
