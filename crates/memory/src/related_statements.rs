@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use crate::statement::{Comparison, LEAST_OVERLAP, Names, Statement};
+use crate::statement::{Comparison, Names, Statement};
 
 /// The number of the rarest words of a statement by which others are looked up.
 const RAREST: usize = 8;
@@ -113,7 +113,7 @@ impl<'s> SharedWords<'s> {
     }
 
     /// Counts the statements that have all words which two of them share and no longer name, and that are about them: the words are
-    /// as large a part of each as of two versions. Counts up to one more than `most`.
+    /// most of theirs. Counts up to one more than `most`.
     fn count_with_all(
         &self,
         one: usize,
@@ -125,7 +125,7 @@ impl<'s> SharedWords<'s> {
         let shared: BTreeSet<&str> = one.intersection(other).copied().collect();
         let rarest = shared.iter().filter_map(|word| self.holding.get(word)).min_by_key(|notes| notes.len());
         let has_all = |at: &&usize| {
-            let is_about = |own: &BTreeSet<&str>| shared.len() as f64 >= LEAST_OVERLAP * own.len() as f64;
+            let is_about = |own: &BTreeSet<&str>| 2 * shared.len() > own.len();
             let is_there = self.stems.get(**at).is_some_and(|own| is_about(own) && shared.is_subset(own));
             is_there && statements.get(**at).is_some_and(|own| !own.extends_name_of(&shared, names))
         };

@@ -27,7 +27,7 @@ const LONGEST_VALUE: usize = 4;
 const LEAST_SHARED: usize = 2;
 
 /// The least part of the shorter statement's words that both share, if one replaces or contradicts the other.
-pub(crate) const LEAST_OVERLAP: f64 = 0.5;
+const LEAST_OVERLAP: f64 = 0.5;
 
 /// The part of the longer statement's words that the shorter one may lack, if both say the same.
 const EXTRA: usize = 5;
