@@ -249,8 +249,7 @@ impl Agents {
             Some(limit) => self.owner.index().refresh_within(limit).map(|_| None)?,
             None => Some(self.owner.index().refresh()?),
         };
-        let catalog = self.owner.core.index.catalog();
-        let generation = catalog.generation()?;
+        let generation = self.owner.core.index.snapshot()?.generation;
         if let Some((of, hiding)) = self.state().hiding
             && of == generation
         {

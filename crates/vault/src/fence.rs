@@ -20,6 +20,9 @@ use crate::below::lies_in;
 /// The property by which a note says what agents may do with it.
 const PROPERTY: &str = "agents";
 
+/// The bytes of a note that are looked at first: most frontmatters end in them.
+const BEGINNING: usize = 4096;
+
 /// The longest pattern in bytes, and the most opening braces in one: compilers recurse to the depth of groups.
 const MAX_PATTERN: (usize, usize) = (1_000, 50);
 
@@ -322,18 +325,23 @@ impl Vault {
         if self.fence.is_none() || !path.is_note() {
             return Ok(file);
         }
-        /// The bytes of a note that are looked at first: most frontmatters end in them.
-        const BEGINNING: u64 = 4096;
         let mut file = file;
         let mut beginning = Vec::new();
-        file.by_ref().take(BEGINNING).read_to_end(&mut beginning)?;
+        file.by_ref().take(BEGINNING as u64).read_to_end(&mut beginning)?;
         file.seek(SeekFrom::Start(0))?;
         if says_nothing(&beginning) {
             return Ok(file);
         }
         let bytes = safe_open::read_open(file.try_clone()?, self.max_file_size)?;
         file.seek(SeekFrom::Start(0))?;
-        if NoteAccess::of(&bytes) == NoteAccess::None { Err(absent()) } else { Ok(file) }
+        self.refuse_withheld_bytes(path, &bytes).map(|()| file)
+    }
+
+    /// Fails as if the file did not exist, if its bytes say so.
+    pub(crate) fn refuse_withheld_bytes(&self, path: &NotePath, bytes: &[u8]) -> io::Result<()> {
+        let beginning = bytes.get(..BEGINNING).unwrap_or(bytes);
+        let is_free = self.fence.is_none() || !path.is_note() || says_nothing(beginning);
+        if is_free || NoteAccess::of(bytes) != NoteAccess::None { Ok(()) } else { Err(absent()) }
     }
 }
 

@@ -400,9 +400,11 @@ impl Vault {
     /// # Errors
     /// Those of [`read`](Self::read).
     pub fn read_with<T>(&self, path: &NotePath, look: impl FnOnce(&File) -> T) -> Result<(Vec<u8>, T)> {
-        let read = self.open_file(path).and_then(|file| {
+        let read = self.open_to_read(path).and_then(|file| {
             let seen = look(&file);
-            Ok((safe_open::read_open(file, self.max_file_size)?, seen))
+            let bytes = safe_open::read_open(file, self.max_file_size)?;
+            self.refuse_withheld_bytes(path, &bytes)?;
+            Ok((bytes, seen))
         });
         read.map_err(|error| {
             if safe_open::is_refusal(&error) {

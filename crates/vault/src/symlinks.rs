@@ -57,10 +57,12 @@ impl Vault {
     /// # Errors
     /// `InvalidInput` if it is not a regular file or a link on the way must not be followed, and system errors.
     pub fn open_file(&self, path: &NotePath) -> io::Result<File> {
-        if !self.may_show(path) {
-            return Err(absent());
-        }
-        self.refuse_withheld(path, self.open_any_file(path)?)
+        self.refuse_withheld(path, self.open_to_read(path)?)
+    }
+
+    /// Does the same for a caller that reads the whole file, and looks then whether it says that it does not exist for agents.
+    pub(crate) fn open_to_read(&self, path: &NotePath) -> io::Result<File> {
+        if self.may_show(path) { self.open_any_file(path) } else { Err(absent()) }
     }
 
     fn open_any_file(&self, path: &NotePath) -> io::Result<File> {
