@@ -224,7 +224,9 @@ fn serve(context: &mut CommandContext, args: &McpArgs, named: Vec<NamedVault>) -
 
 /// Opens the vault, and reads what agents may do in it.
 fn agents(context: &CommandContext, fence: &FenceArgs) -> Result<Agents> {
-    Agents::new(context.store()?, context.open.clone(), fence.rule())
+    let store = context.store()?;
+    store.config().agents.iter().try_for_each(toolsets::refuse_unknown_tools)?;
+    Agents::new(store, context.open.clone(), fence.rule())
 }
 
 /// Returns the settings of the authorization server, if clients log in.

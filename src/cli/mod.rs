@@ -136,7 +136,7 @@ struct Global {
     /// The vault: a folder of Markdown files. Default: the current folder or the nearest one above it with .sidenote/ or
     /// .obsidian/.
     ///
-    /// `mcp --http` takes several, each as NAME=FOLDER.
+    /// `mcp` takes several, each as NAME=FOLDER.
     #[arg(long, global = true, env = "SIDENOTE_VAULT", value_name = "FOLDER", value_parser = path_from_home())]
     vault: Vec<PathBuf>,
     /// The folder of the index. Default: .sidenote/index in the vault.
@@ -521,7 +521,7 @@ fn run(cli: Cli, call: CommandCall, out: Output, has_changed: Arc<AtomicBool>) -
     let vaults = cli.global.vault;
     if vaults.len() > 1 && !matches!(&cli.command, Command::Mcp(_)) {
         return Err(Error::invalid("--vault is given more than once")
-            .with_hint("only mcp --http takes several vaults; run the command once for each"));
+            .with_hint("only mcp takes several vaults; run the command once for each"));
     }
     let open = Open {
         vault: vaults.first().cloned(),

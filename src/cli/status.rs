@@ -11,8 +11,9 @@ use crate::store::agents::{AgentSummary, summaries};
 
 pub(super) fn run(context: &CommandContext) -> Result<()> {
     let store = context.store()?;
-    let reply = StatusReply { status: store.index().status()?, agents: summaries(&store)? };
-    context.out.reply(&reply, |reply| show(&reply.status, &reply.agents))
+    let proposals = store.proposals().waiting_count()?;
+    let reply = StatusReply { status: store.index().status()?, agents: summaries(&store)?, proposals };
+    context.out.reply(&reply, show)
 }
 
 /// The reply of `status`.
@@ -23,9 +24,17 @@ struct StatusReply {
     /// What agents may do, if it is limited: by each rule, and at the end for the agents that no rule names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     agents: Vec<AgentSummary>,
+    /// The number of proposals that wait, if some do.
+    #[serde(skip_serializing_if = "is_zero")]
+    proposals: usize,
 }
 
-fn show(status: &Status, agents: &[AgentSummary]) -> String {
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+fn show(reply: &StatusReply) -> String {
+    let status = &reply.status;
     let counts = &status.counts;
     let stale = if status.stale {
         format!("out of date: {} changed", output::count(status.behind, "file"))
@@ -83,12 +92,16 @@ fn show(status: &Status, agents: &[AgentSummary]) -> String {
     };
     let commits = commits.map(|when| ("commits in git", when.to_owned()));
     let rows = rows.into_iter().chain(commits).map(|(name, value)| vec![name.to_owned(), value]);
-    let agents = agents.iter().map(|agent| {
+    let waiting = match reply.proposals {
+        0 => None,
+        count => Some(vec!["proposals".to_owned(), format!("{count} waiting: sidenote proposals")]),
+    };
+    let agents = reply.agents.iter().map(|agent| {
         let name =
             agent.rule.as_ref().map_or("other agents".to_owned(), |rule| format!("agent {}", rule.name));
         vec![name, agent.text.clone()]
     });
-    output::columns(&rows.chain(agents).collect::<Vec<_>>())
+    output::columns(&rows.chain(waiting).chain(agents).collect::<Vec<_>>())
 }
 
 /// Describes the link dialect of the vault and those of folders that have another one.

@@ -2,6 +2,8 @@
 
 use sidenote_base::error::{Error, Result};
 
+use sidenote_config::AgentRule;
+
 use crate::mcp::Toolset;
 
 /// Lists the toolsets.
@@ -16,6 +18,23 @@ fn all() -> Vec<Toolset> {
 /// Lists the names of the toolsets.
 pub fn toolset_names() -> Vec<&'static str> {
     all().into_iter().map(Toolset::name).collect()
+}
+
+/// Refuses a rule with a tool that there is not: it would allow nothing, and look as if it did.
+///
+/// # Errors
+/// `Invalid` with the name.
+pub(super) fn refuse_unknown_tools(rule: &AgentRule) -> Result<()> {
+    let all = all();
+    let is_known = |name: &&String| all.iter().any(|set| set.name() == name.as_str() || set.has_tool(name));
+    match rule.tools.iter().flatten().find(|name| !is_known(name)) {
+        None => Ok(()),
+        Some(name) => Err(Error::invalid(format!(
+            "[[agents]] {:?} has {name:?} among its tools, and there is no tool or toolset of that name",
+            rule.name
+        ))
+        .with_hint(format!("name tools, or toolsets: {}", toolset_names().join(", ")))),
+    }
 }
 
 /// Finds toolsets by their names, which commas separate.

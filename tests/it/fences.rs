@@ -401,6 +401,15 @@ fn a_rule_for_a_folder_that_is_none_is_reported() {
 }
 
 #[test]
+fn a_rule_with_a_tool_that_there_is_not_is_refused() {
+    let vault = TestVault::new(&[("Open.md", "Open.\n")]);
+    settings(&vault, "[[agents]]\nname = \"t\"\ntools = [\"read_note\", \"nonesuch\"]\n");
+    let refused = vault.run(&["mcp"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && said.contains("no tool or toolset of that name"), "{said}");
+}
+
+#[test]
 fn a_proposal_about_fenced_notes_does_not_exist_for_an_agent() {
     let text = "The zanzibar plan begins in March, and the boat waits in the harbour.\n";
     let vault =

@@ -151,6 +151,11 @@ impl Toolset {
     pub fn name(self) -> &'static str {
         self.name
     }
+
+    /// Returns whether the toolset has a tool of a name.
+    pub fn has_tool(self, name: &str) -> bool {
+        (self.tools)().iter().any(|tool| tool.name == name)
+    }
 }
 
 /// A tool that is served, with the set that it is of.

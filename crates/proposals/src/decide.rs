@@ -400,6 +400,13 @@ impl Proposals<'_> {
     /// Lists the sources of a proposal, and the files that given texts replace, that changed or were removed since.
     pub(crate) fn changed_sources(&self, proposal: &Proposal) -> Result<Vec<String>> {
         let mut changed = Vec::new();
+        // A plan need not say what a file has that it removes.
+        let unhashed = proposal.plan.files.iter().filter(|file| file.before.is_none());
+        for path in unhashed.filter_map(|file| file.from.as_ref().and_then(FileLocation::in_vault)) {
+            if !self.core.vault.has_entry(path) {
+                changed.push(path.to_string());
+            }
+        }
         for source in proposal.sources.iter().chain(&proposal.replaced) {
             // A plan of a synchronisation can have settings, whose change is noticed when it is applied.
             let Some(path) = NotePath::from_disk(&source.path) else { continue };
