@@ -116,7 +116,7 @@ fn serve(context: &CommandContext, hook: Hook) -> Result<String> {
     let agent = Some("hook".to_owned());
     let first_query = Some(input.prompt()).filter(|_| hook == Hook::Recall).and_then(text_to_embed_for);
     let open = Open { existing: true, agent, session, first_query, ..context.open.clone() };
-    let agents = Agents::new(Store::open(open.clone())?, open, AgentRule::default())?.for_hooks(SYNC_TIMEOUT);
+    let agents = Agents::new(Store::open(open.clone())?, open, AgentRule::default())?.for_hooks();
     let store = agents.serve(agents.owner(), &input.agent_names())?;
     match hook {
         Hook::Recall => {

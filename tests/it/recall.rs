@@ -162,6 +162,28 @@ fn a_hook_answers_from_what_the_files_say_now() {
 }
 
 #[test]
+fn a_hook_shows_nothing_of_a_note_that_has_just_hidden_itself() {
+    let vault = TestVault::new(&[
+        ("Antenna.md", "The antenna at the outlet hangs from the second pole.\n"),
+        (
+            "Zanzibar.md",
+            "---\npinned: true\ntype: fact\n---\nThe zanzibar antenna at the outlet hangs from a palm.\n",
+        ),
+    ]);
+    let asked = "Where does the antenna at the outlet hang?";
+    run(&vault, NOW, &["index", "--no-embed"]);
+    assert!(hook(&vault, asked, "none").contains("palm"));
+    drop(fs::remove_dir_all(vault.root().join(".sidenote/local")));
+    let hidden = "---\npinned: true\ntype: fact\nagents: none\n---\nThe zanzibar antenna at the outlet hangs from a palm.\n";
+    vault.write("Zanzibar.md", hidden);
+    for _ in 0..2 {
+        let block = hook(&vault, asked, "none");
+        assert!(block.contains("second pole") && !block.to_lowercase().contains("zanzibar"), "{block}");
+        drop(fs::remove_dir_all(vault.root().join(".sidenote/local")));
+    }
+}
+
+#[test]
 fn small_talk_has_no_key_terms() {
     for (prompt, words) in [
         ("Thanks, that helps a lot.", &[][..]),

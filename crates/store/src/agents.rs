@@ -34,8 +34,8 @@ pub struct Agents {
     rules: Vec<AgentRule>,
     /// The vault without the notes that hide themselves, read with the index of all notes.
     plain: Arc<Vault>,
-    /// How long a hook waits for an update of the index.
-    hook_limit: Option<Duration>,
+    /// Whether the index is brought up to date before it is asked for notes that hide themselves.
+    is_current: bool,
     state: Mutex<AgentsState>,
 }
 
@@ -92,13 +92,14 @@ impl Agents {
         }
         let vault = Vault::clone(&owner.core.vault);
         let plain = Arc::new(vault.fenced(Arc::new(Fence::new(&[], owner.core.vault.hidden())?)));
-        Ok(Self { owner, open, flags, rules, plain, hook_limit: None, state: Mutex::default() })
+        Ok(Self { owner, open, flags, rules, plain, is_current: true, state: Mutex::default() })
     }
 
-    /// Serves hooks, which wait no longer than this for an update of the index.
+    /// Serves hooks, which compare the files with the index while they look for what matches, or need no index. What they show of
+    /// notes is read then, so that a note which has just hidden itself does not exist for them, either.
     #[must_use]
-    pub fn for_hooks(self, wait_limit: Duration) -> Self {
-        Self { hook_limit: Some(wait_limit), ..self }
+    pub fn for_hooks(self) -> Self {
+        Self { is_current: false, ..self }
     }
 
     /// Has the index of each agent follow the files from now on, as that of a server does.
@@ -242,13 +243,10 @@ impl Agents {
         Ok(cache.join("fenced").join(name))
     }
 
-    /// Returns whether some notes do not exist for any agent, because they say so, and how many files the index is behind. A hook
-    /// does not learn the latter.
+    /// Returns whether some notes do not exist for any agent, because they say so, and how many files the index is behind if it
+    /// was brought up to date.
     fn has_hidden_notes(&self) -> Result<(bool, Option<usize>)> {
-        let behind = match self.hook_limit {
-            Some(limit) => self.owner.index().refresh_within(limit).map(|_| None)?,
-            None => Some(self.owner.index().refresh()?),
-        };
+        let behind = if self.is_current { Some(self.owner.index().refresh()?) } else { None };
         let generation = self.owner.core.index.snapshot()?.generation;
         if let Some((of, hiding)) = self.state().hiding
             && of == generation
