@@ -378,7 +378,8 @@ fn the_person_may_give_less_or_nothing_and_takes_it_back() {
     // Another process does it.
     assert!(Logins::new(bench._data.path().to_owned()).revoke(None, now, false).unwrap().applied);
     assert!(!bench.counts(text(&tokens["access_token"])));
-    assert_eq!(bench.logins.revoke(Some("4f"), now, false).unwrap_err().kind().name(), "not-found");
+    assert_eq!(bench.logins.revoke(Some("4f1c"), now, false).unwrap_err().kind().name(), "not-found");
+    assert_eq!(bench.logins.revoke(Some("4f"), now, false).unwrap_err().kind().name(), "invalid");
 }
 
 #[test]

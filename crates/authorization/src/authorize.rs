@@ -237,7 +237,10 @@ impl AuthorizationServer {
             return Ok(Err(self.consent_page(400, ticket, Some("Enter the passphrase."))?));
         };
         let wait = |seconds: u64| {
-            let text = format!("There were too many wrong passphrases. Try again in {seconds} seconds.");
+            let text = {
+                let unit = if seconds == 1 { "second" } else { "seconds" };
+                format!("There were too many wrong passphrases. Try again in {seconds} {unit}.")
+            };
             Ok(Err(self.consent_page(429, ticket, Some(&text))?.with("retry-after", seconds.to_string())))
         };
         let begun = self.slowdown().begin(address, self.now());

@@ -152,7 +152,13 @@ impl Logins {
         let meant: Vec<GrantInfo> =
             found.into_iter().filter(|grant| id.is_none_or(|id| grant.id.starts_with(id))).collect();
         if let Some(id) = id {
+            /// So many digits of an id are not hit by a slip of the finger.
+            const FEWEST: usize = 4;
             let hint = "`sidenote login list` shows the ids";
+            if id.len() < FEWEST {
+                return Err(Error::invalid(format!("{id:?} is too short for the id of a grant"))
+                    .with_hints(format!("give at least {FEWEST} digits; {hint}"), ""));
+            }
             match meant.as_slice() {
                 [] => return Err(Error::not_found(format!("there is no grant {id:?}")).with_hints(hint, "")),
                 [_] => {}

@@ -159,7 +159,9 @@ impl AuthorizationServer {
                 return Outcome::refused(refusal);
             }
             if code.generation != state.generation {
-                return Outcome::refused(invalid_grant("the person has taken access back since"));
+                return Outcome::refused(invalid_grant(
+                    "access was taken back since, or another passphrase was set",
+                ));
             }
             let vault = self.resources.iter().find(|known| known.address == code.resource);
             let grant = Grant {

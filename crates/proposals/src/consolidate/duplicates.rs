@@ -95,19 +95,24 @@ fn link_counts(notes: &[Compared]) -> HashMap<String, usize> {
 }
 
 /// Chooses which of two notes is merged into the other one: a note stays that is pinned, or else has more links to it,
-/// or more text, or is older.
+/// or a name without the number of a copy, or more text, or is older.
 fn direction<'n>(
     one: &'n Compared,
     other: &'n Compared,
     links: &HashMap<String, usize>,
 ) -> (&'n Compared, &'n Compared) {
-    let rank = |note: &Compared| {
+    let is_copy = |note: &Compared, other: &Compared| {
+        let own = note.source.path.stem();
+        own.len() > other.source.path.stem().len() && own.starts_with(other.source.path.stem())
+    };
+    let rank = |note: &Compared, other: &Compared| {
         let linked =
             [note.source.path.stem().to_lowercase(), note.path().trim_end_matches(".md").to_lowercase()];
         let linked: usize = linked.iter().filter_map(|name| links.get(name)).sum();
-        (note.memory.state.pinned, linked, note.source.body().split_whitespace().count())
+        let words = note.source.body().split_whitespace().count();
+        (note.memory.state.pinned, linked, !is_copy(note, other), words)
     };
-    let (first, second) = (rank(one), rank(other));
+    let (first, second) = (rank(one, other), rank(other, one));
     let is_one_older = (one.date.at, one.path()) <= (other.date.at, other.path());
     if first > second || first == second && is_one_older { (other, one) } else { (one, other) }
 }
@@ -115,11 +120,13 @@ fn direction<'n>(
 fn finding(from: &Compared, into: &Compared, percent: Option<u8>) -> Finding {
     let (gone, kept) = (from.path(), into.path());
     let reason = match percent {
-        Some(100) => format!("{gone} and {kept} have the same text"),
+        Some(100) => format!("{gone} and {kept} have the same text; {kept} stays"),
         Some(percent) => {
-            format!("{gone} and {kept} have about the same text ({percent} % of their word sequences)")
+            format!(
+                "{gone} and {kept} have about the same text ({percent} % of their word sequences); {kept} stays"
+            )
         }
-        None => format!("{gone} and {kept} say the same in other words"),
+        None => format!("{gone} and {kept} say the same in other words; {kept} stays"),
     };
     Finding {
         kind: ProposalKind::Duplicate,
