@@ -380,21 +380,13 @@ impl Proposals<'_> {
         if proposal.is_waiting() { self.changed_sources(proposal) } else { Ok(Vec::new()) }
     }
 
-    /// Returns whether the files of a proposal are as they were before it was accepted, because that was undone.
+    /// Returns whether the sources of a proposal are as they were before it was accepted, and the files that it made are gone,
+    /// because that was undone.
     fn is_undone(&self, proposal: &Proposal) -> Result<bool> {
-        for file in &proposal.plan.files {
-            let place = file.from.as_ref().or(file.to.as_ref()).and_then(FileLocation::in_vault);
-            let Some(path) = place else { return Ok(false) };
-            let now = match self.core.read_bytes(path) {
-                Ok(bytes) => Some(ContentHash::of(&bytes)),
-                Err(error) if error.kind() == ErrorKind::NotFound => None,
-                Err(error) => return Err(error),
-            };
-            if now != file.before {
-                return Ok(false);
-            }
-        }
-        Ok(!proposal.plan.is_empty())
+        let made = proposal.plan.files.iter().filter(|file| file.from.is_none());
+        let mut made = made.filter_map(|file| file.to.as_ref().and_then(FileLocation::in_vault));
+        let is_gone = !made.any(|path| self.core.vault.has_entry(path));
+        Ok(is_gone && !proposal.plan.is_empty() && self.changed_sources(proposal)?.is_empty())
     }
 
     /// Lists the sources of a proposal, and the files that given texts replace, that changed or were removed since.
