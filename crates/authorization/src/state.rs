@@ -4,12 +4,13 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sidenote_base::atomic_file::AtomicFile;
 use sidenote_base::clock::Timestamp;
-use sidenote_base::error::{Error, ErrorKind, Result};
+use sidenote_base::error::{Error, Result};
+use sidenote_base::file_lock::lock_within;
 use sidenote_base::{platform, safe_open};
 
 use crate::client::Client;
@@ -24,8 +25,6 @@ const LOCK: &str = "state.lock";
 const MAX_FILE: u64 = 16 << 20;
 /// How long another process may take to change the file.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long the wait for the lock pauses between two attempts.
-const LOCK_PAUSE: Duration = Duration::from_millis(10);
 /// The clients without a grant that are kept. Beyond that, the one that registered first is forgotten: registration is open.
 const MAX_UNUSED_CLIENTS: usize = 200;
 
@@ -200,17 +199,7 @@ impl StateFile {
 
     fn lock(&self) -> Result<File> {
         let path = self.folder.join(LOCK);
-        let failed = |error| Error::io("lock", &path, error);
-        let file = safe_open::open_or_create(&path, 0o600).map_err(failed)?;
-        let started = Instant::now();
-        while !platform::try_lock(&file).map_err(failed)? {
-            if started.elapsed() > LOCK_TIMEOUT {
-                let text = format!("another process holds {}", path.display());
-                return Err(Error::new(ErrorKind::Conflict, text).with_hint("stop the other `sidenote`"));
-            }
-            std::thread::sleep(LOCK_PAUSE);
-        }
-        Ok(file)
+        lock_within(&path, LOCK_TIMEOUT)
     }
 }
 

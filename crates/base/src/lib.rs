@@ -12,6 +12,7 @@
 pub mod atomic_file;
 pub mod clock;
 pub mod error;
+pub mod file_lock;
 pub mod parallel;
 pub mod platform;
 pub mod safe_open;

@@ -71,8 +71,8 @@ const STAGES: &[&str] = &[
     "wip",
 ];
 
-/// Names of times, which an update changes.
-const TIMES: &[&str] = &[
+/// Names of times of English, without those that also mean something else.
+pub(crate) const TIMES: &[&str] = &[
     "monday",
     "tuesday",
     "wednesday",
@@ -84,7 +84,6 @@ const TIMES: &[&str] = &[
     "february",
     "march",
     "april",
-    "may",
     "june",
     "july",
     "august",
@@ -100,9 +99,10 @@ const TIMES: &[&str] = &[
     "afternoon",
     "evening",
     "night",
-    "am",
-    "pm",
 ];
+
+/// Names of times that also mean something else.
+const DOUBTFUL_TIMES: &[&str] = &["may", "am", "pm"];
 
 /// Arrow signs, around which the order of names matters, as in `HND→KIX`.
 const ARROWS: &[&str] = &["→", "->", "=>", "⇒", "←", "<-"];
@@ -194,7 +194,7 @@ impl CriticalTokens {
                 telling.words.extend(
                     parts
                         .filter(|part| {
-                            NEGATIONS.contains(part) || TIMES.contains(part) || MODALS.contains(part)
+                            [NEGATIONS, TIMES, DOUBTFUL_TIMES, MODALS].iter().any(|list| list.contains(part))
                         })
                         .map(str::to_owned),
                 );

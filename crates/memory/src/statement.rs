@@ -9,7 +9,7 @@ use sidenote_language::folding::is_unspaced;
 use sidenote_language::terms::{CachedStemmer, Term, TermKind, is_stop_word, terms};
 use sidenote_language::word_lists::{Languages, List, Reading};
 
-use crate::duplicate::same_facts;
+use crate::duplicate::{TIMES, same_facts};
 use crate::update_words::{
     GENITIVES, GERMAN_ARTICLES, NUMBER_WORDS, is_dating, is_light, is_open, update_spans,
 };
@@ -142,7 +142,8 @@ impl Statement {
             }
             let is_time = times.has_term(&term)
                 || stages.has_term(&term)
-                || ENGLISH_TIMES.contains(&term.text.as_str());
+                || TIMES.contains(&term.text.as_str())
+                || MORE_TIMES.contains(&term.text.as_str());
             let begins_group = std::mem::take(&mut begins_group) || begins_sentence(text, term.start);
             let is_genitive = std::mem::take(&mut is_genitive);
             let is_name = is_name && !is_time;
@@ -399,8 +400,8 @@ fn is_identifier(words: &[Word], at: usize) -> bool {
 /// The digits of a year.
 const YEAR_DIGITS: usize = 4;
 
-/// Names of times that English has and no word list.
-const ENGLISH_TIMES: [&str; 38] = [
+/// More names of times: those that return, and midnight.
+const MORE_TIMES: &[&str] = &[
     "mondays",
     "tuesdays",
     "wednesdays",
@@ -408,32 +409,6 @@ const ENGLISH_TIMES: [&str; 38] = [
     "fridays",
     "saturdays",
     "sundays",
-    "monday",
-    "tuesday",
-    "wednesday",
-    "thursday",
-    "friday",
-    "saturday",
-    "sunday",
-    "january",
-    "february",
-    "march",
-    "april",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-    "today",
-    "tomorrow",
-    "yesterday",
-    "morning",
-    "noon",
-    "afternoon",
-    "evening",
-    "night",
     "midnight",
     "daily",
     "weekly",

@@ -2,13 +2,14 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 use sidenote_base::atomic_file::AtomicFile;
 use sidenote_base::clock::Timestamp;
-use sidenote_base::error::{Error, ErrorKind, Result};
+use sidenote_base::error::{Error, Result};
+use sidenote_base::file_lock::lock_within;
 use sidenote_base::{platform, safe_open};
 use sidenote_config as config;
 use sidenote_config::Secret;
@@ -19,8 +20,6 @@ const FOLDER: &str = "logins";
 const MAX_FILE: u64 = 256 << 10;
 /// How long another process may take to renew a token.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long the wait for the lock pauses between two attempts.
-const LOCK_PAUSE: Duration = Duration::from_millis(20);
 /// The milliseconds before its expiry at which a token is renewed. Some providers issue tokens for a minute.
 const RENEWAL_MARGIN: i64 = 20_000;
 
@@ -163,17 +162,7 @@ impl LoginStore {
     pub(super) fn lock(&self, address: &str) -> Result<File> {
         self.create_folder()?;
         let path = self.file(address).with_extension("lock");
-        let failed = |error| Error::io("lock", &path, error);
-        let file = safe_open::open_or_create(&path, 0o600).map_err(failed)?;
-        let started = Instant::now();
-        while !platform::try_lock(&file).map_err(failed)? {
-            if started.elapsed() > LOCK_TIMEOUT {
-                let text = format!("another process holds {}", path.display());
-                return Err(Error::new(ErrorKind::Conflict, text).with_hint("stop the other `sidenote`"));
-            }
-            std::thread::sleep(LOCK_PAUSE);
-        }
-        Ok(file)
+        lock_within(&path, LOCK_TIMEOUT)
     }
 
     fn create_folder(&self) -> Result<()> {
