@@ -303,6 +303,10 @@ impl<'a> Terms<'a> {
                     }
                     return true;
                 }
+                if !self.in_runs && is_crossed_out(bytes, self.at) {
+                    self.queue_symbol(char::from(byte));
+                    return true;
+                }
                 self.at += 1;
                 continue;
             }
@@ -668,6 +672,13 @@ fn char_at(text: &str, at: usize) -> Option<char> {
         Some(_) => text.get(at..).and_then(|rest| rest.chars().next()),
         None => None,
     }
+}
+
+/// Returns whether a sign that is crossed out begins at a byte offset, such as ≠ in decomposed form.
+fn is_crossed_out(bytes: &[u8], at: usize) -> bool {
+    let rest = bytes.get(at..).unwrap_or_default();
+    let is_sign = rest.first().is_some_and(|sign| matches!(sign, b'<' | b'=' | b'>'));
+    is_sign && rest.get(1..).is_some_and(|marks| marks.starts_with("\u{338}".as_bytes()))
 }
 
 /// Returns the length of the combining marks at a byte offset.

@@ -180,6 +180,16 @@ fn every_word_has_a_prefix_of_its_stem() {
 }
 
 #[test]
+fn a_sign_that_is_crossed_out_is_the_same_in_both_forms() {
+    for sign in ["≠", "≮", "≯"] {
+        let decomposed: String = sign.nfd().collect();
+        let texts = |text: &str| terms(text).into_iter().map(|term| term.text).collect::<Vec<_>>();
+        assert_eq!(texts(sign), texts(&decomposed), "{sign}");
+        assert_eq!(texts(&format!("a {decomposed} b")).len(), 3, "{sign}");
+    }
+}
+
+#[test]
 fn stop_words_are_known() {
     assert!(["the", "a", "your", "how"].iter().all(|word| is_stop_word(word)));
     assert!(!is_stop_word("rename"));
