@@ -424,6 +424,51 @@ fn a_proposal_about_fenced_notes_does_not_exist_for_an_agent() {
 }
 
 #[test]
+fn a_proposal_tells_nothing_of_a_hidden_note_that_moved() {
+    let vault = TestVault::new(&[
+        (
+            "Memories/Bank.md",
+            "---\nagents: none\ntype: fact\nvalid_until: 2026-01-01\ncreated: 2025-01-01\n---\nThe zanzibar number is 5551212.\n",
+        ),
+        ("Open.md", "Open.\n"),
+    ]);
+    assert!(vault.run(&["memory", "consolidate"]).status.success());
+    assert!(vault.run(&["rename", "Memories/Bank", "Bank account"]).status.success());
+    let listed: Value = serde_json::from_str(&stdout(&vault.run(&["--json", "proposals"]))).unwrap();
+    let id = listed["proposals"][0]["id"].as_str().unwrap();
+    let mut client = Client::start(&vault, &["--toolset", "notes,more"]);
+    for action in ["list", "show"] {
+        let told = client.call("proposals", json!({ "action": action, "id": id })).to_string();
+        assert!(!told.contains("zanzibar") && !told.contains("Bank"), "{told}");
+    }
+    client.finish();
+}
+
+#[test]
+fn an_agent_hides_no_note_by_moving_a_file() {
+    let vault = TestVault::new(&[("att/clip.txt", "---\nagents: none\n---\nq\n")]);
+    let mut client = Client::start(&vault, &[]);
+    let refused = client.refusal("move_note", json!({ "from": "att/clip.txt", "to": "Open/Clip.md" }));
+    assert!(refused.contains("by its property agents"), "{refused}");
+    client.finish();
+}
+
+#[test]
+fn a_deletion_that_waits_is_outdated_after_an_edit() {
+    let vault = TestVault::new(&[("A.md", "A\n"), ("M.md", "---\ntype: fact\n---\nThe mast is tall.\n")]);
+    settings(&vault, "[[agents]]\nname = \"*\"\nconfirm = [\"delete\"]\n");
+    let mut client = Client::start(&vault, &[]);
+    client.text("delete_note", json!({ "note": "A" }));
+    let told = client.text("delete_note", json!({ "note": "M", "how": "forget" }));
+    assert!(told.contains("not changed: the proposal"), "{told}");
+    client.finish();
+    vault.write("A.md", "Written anew.\n");
+    let accepted = vault.run(&["proposals", "accept", "--all"]);
+    assert!(!accepted.status.success());
+    assert_eq!(vault.read("A.md"), "Written anew.\n");
+}
+
+#[test]
 fn what_holds_for_files_holds_for_the_folders_that_move_them() {
     let vault = TestVault::new(&[
         ("Work/A/Law.md", "---\nagents: read\n---\nThe law.\n"),

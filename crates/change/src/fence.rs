@@ -19,7 +19,7 @@ use sidenote_vault::fence::NoteAccess;
 
 use crate::Changes;
 use crate::fenced_path::not_written;
-use crate::operation::Operation;
+use crate::operation::{FORGET, Operation};
 
 /// A plan as its caller sees it, and what else belongs to it.
 #[derive(Debug, Default)]
@@ -147,20 +147,25 @@ impl Changes<'_> {
 
     /// Refuses a text that would say what agents may do: the property is for people.
     fn refuse_own_access(&self, plan: &ChangeSet) -> Result<()> {
-        for file in plan.files.iter().filter(|file| file.writes()) {
+        for file in &plan.files {
             let Some(to) = file.to.as_ref().and_then(FileLocation::in_vault).filter(|to| to.is_note()) else {
                 continue;
             };
-            let before = match file.from.as_ref().and_then(FileLocation::in_vault) {
+            let from = file.from.as_ref().and_then(FileLocation::in_vault);
+            // What a file says counts when it becomes a note.
+            let was_note = from.is_some_and(NotePath::is_note);
+            let before = match from {
+                Some(_) if was_note && matches!(file.content, Content::Keep) => continue,
                 Some(path) => self.core.read_bytes(path)?,
                 None => Vec::new(),
             };
             let after = match &file.content {
-                Content::Keep => continue,
+                Content::Keep => before.clone(),
                 Content::Whole(bytes) => bytes.clone(),
                 Content::Edits(edits) => apply(&before, edits)?,
             };
-            if NoteAccess::of(&after) != NoteAccess::Full && NoteAccess::of(&before) == NoteAccess::Full {
+            let said = if was_note { NoteAccess::of(&before) } else { NoteAccess::Full };
+            if NoteAccess::of(&after) != NoteAccess::Full && said == NoteAccess::Full {
                 return Err(Error::invalid(format!(
                     "{to} would say by its property agents what agents may do; nothing was changed"
                 ))
@@ -317,7 +322,9 @@ fn kinds(plan: &ChangeSet) -> impl Iterator<Item = ConfirmedChange> {
         (from, to) if from != to => ConfirmedChange::Move,
         _ => ConfirmedChange::Edit,
     };
-    plan.files.iter().map(of_file).chain(plan.folders.iter().map(|_| ConfirmedChange::Move))
+    // A memory that is forgotten is gone for those who search.
+    let forgotten = (plan.operation == FORGET).then_some(ConfirmedChange::Delete);
+    plan.files.iter().map(of_file).chain(plan.folders.iter().map(|_| ConfirmedChange::Move)).chain(forgotten)
 }
 
 fn named(kind: ConfirmedChange) -> &'static str {

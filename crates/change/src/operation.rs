@@ -16,6 +16,9 @@ use crate::rename_part::PartRequest;
 use crate::rename_tag_or_property::RenameRequest;
 use crate::revise::ReviseRequest;
 
+/// The name of the edit by which a memory is forgotten, which counts as a deletion.
+pub const FORGET: &str = "forget";
+
 /// An operation that changes a vault.
 #[derive(Debug, Clone)]
 pub enum Operation {

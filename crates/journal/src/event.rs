@@ -9,6 +9,9 @@ use sidenote_vault::apply_result::Applied;
 /// The operation name for files that another program moved.
 pub const OP_MOVED: &str = "moved";
 
+/// The operation name for a consolidation that a process made by itself.
+pub const OP_CONSOLIDATE: &str = "consolidate";
+
 /// The operation name for files that are restored from a backup. They do not count as new.
 pub const OP_RESTORE_BACKUP: &str = "restore-backup";
 

@@ -7,7 +7,7 @@ use sidenote_markdown::edit::FileLocation;
 use sidenote_markdown::path::NotePath;
 use sidenote_vault::Vault;
 
-use crate::event::{Event, TouchedFile};
+use crate::event::{Event, OP_CONSOLIDATE, TouchedFile};
 
 /// Takes out of events what does not exist for the reader of a fenced vault.
 #[derive(Debug)]
@@ -45,6 +45,10 @@ impl VisibleEvents {
             if notes.is_empty() && before > 0 {
                 return None;
             }
+        }
+        // How much there is to consolidate counts notes outside of the fence.
+        if event.op == OP_CONSOLIDATE {
+            return None;
         }
         // Why a call was refused can name any path.
         event.more.remove("reason");

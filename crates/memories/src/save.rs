@@ -16,7 +16,7 @@ use sidenote_change::edit::{EditRequest, NoteEdit};
 use sidenote_change::free_names::FreeNames;
 use sidenote_change::link::LinkRequest;
 use sidenote_change::naming::{named_after, number, title_of};
-use sidenote_change::operation::{ChangeReply, Operation};
+use sidenote_change::operation::{ChangeReply, FORGET, Operation};
 use sidenote_embed::{Effort, Embed};
 use sidenote_index::Snapshot;
 use sidenote_markdown::path::NotePath;
@@ -458,12 +458,7 @@ impl MemoryWrites<'_> {
             return Err(Error::new(ErrorKind::Exists, format!("{} is forgotten already", memory.path))
                 .with_hint("it can be moved to the trash or restored"));
         }
-        self.edit_property(
-            "forget",
-            &memory,
-            NoteEdit::Set("forgotten".to_owned(), Value::Bool(true)),
-            dry_run,
-        )
+        self.edit_property(FORGET, &memory, NoteEdit::Set("forgotten".to_owned(), Value::Bool(true)), dry_run)
     }
 
     /// Restores a memory that was forgotten, archived or moved to the trash.

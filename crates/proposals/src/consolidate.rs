@@ -136,6 +136,8 @@ struct Finding {
 #[derive(Default)]
 struct Known {
     ids: HashSet<String>,
+    /// Those of proposals that do not exist for the caller, whose files are not replaced.
+    unseen_ids: HashSet<String>,
     /// The kinds and sources of the proposals about single notes.
     single: HashSet<(ProposalKind, String, String)>,
     /// The files that proposals which wait change.
@@ -209,6 +211,7 @@ impl Proposals<'_> {
         let outdated = self.outdated(&stored.proposals)?;
         let mut known = Known::of(&stored.proposals, &outdated.iter().cloned().collect());
         known.ids.extend(stored.damaged_ids);
+        known.unseen_ids.extend(stored.unseen_ids);
         let mut reply = ConsolidateReply {
             proposals: Vec::new(),
             counts: BTreeMap::new(),
@@ -282,6 +285,9 @@ impl Proposals<'_> {
                 _ => ChangeSet::default(),
             },
         };
+        if known.unseen_ids.contains(&draft.id()?) {
+            return Ok(());
+        }
         if known.ids.contains(&draft.id()?) {
             reply.known += 1;
             return Ok(());

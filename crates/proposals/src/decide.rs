@@ -14,6 +14,7 @@ use sidenote_markdown::note::Note;
 use sidenote_markdown::path::NotePath;
 use sidenote_markdown::source_edit::source_edits;
 use sidenote_memory::left_out::left_out;
+use sidenote_open_vault::agent_access::MINUTE;
 use sidenote_open_vault::caller::Role;
 
 use crate::Proposals;
@@ -101,8 +102,15 @@ impl Proposals<'_> {
         if plan.is_empty() {
             return Err(Error::invalid("the change changes nothing, so there is nothing to propose"));
         }
-        let draft = Draft::of_change(plan, reason);
+        let mut draft = Draft::of_change(plan, reason);
+        // A plan need not say what a file has that it removes.
+        let unhashed = draft.plan.files.iter().filter(|file| file.before.is_none());
+        for path in unhashed.filter_map(|file| file.from.as_ref().and_then(FileLocation::in_vault)) {
+            let hash = ContentHash::of(&self.core.read_bytes(path)?);
+            draft.sources.push(ProposalSource { path: path.to_string(), hash });
+        }
         let proposal = self.proposal_of(draft, author)?;
+        self.refuse_too_many()?;
         if let Ok(known) = self.named(&proposal.id)
             && known.state != ProposalState::Accepted
         {
@@ -113,6 +121,28 @@ impl Proposals<'_> {
         }
         self.store(&proposal)?;
         Ok(proposal)
+    }
+
+    /// Refuses an agent that made as many proposals in the last minute as its rule allows changes.
+    fn refuse_too_many(&self) -> Result<()> {
+        let Some((access, rate)) =
+            self.core.agent.as_ref().and_then(|access| Some((access, access.rule.rate?)))
+        else {
+            return Ok(());
+        };
+        let now = self.core.clock.now().millis();
+        let is_recent = |proposal: &&Proposal| {
+            proposal.author == self.core.client && (0..MINUTE).contains(&(now - proposal.created.millis()))
+        };
+        let made = self.stored()?.proposals.iter().filter(is_recent).count();
+        if made < usize::try_from(rate).unwrap_or(usize::MAX) {
+            return Ok(());
+        }
+        Err(Error::invalid(format!(
+            "{} allows {rate} changes a minute, and so many proposals; nothing was proposed",
+            access.name()
+        ))
+        .with_hint("wait a minute, or make several edits in one call"))
     }
 
     /// Makes a proposal of a draft, with the diff of its plan. Nothing is written.
@@ -155,7 +185,7 @@ impl Proposals<'_> {
                 damaged.push(format!("a source of the proposal {} cannot be read: {error}", proposal.id));
                 Vec::new()
             });
-            proposals.push(ProposalItem { changed, ..ProposalItem::from(proposal) });
+            proposals.push(ProposalItem { changed, ..ProposalItem::from(&self.as_seen(proposal.clone())) });
         }
         Ok(ProposalsReply { proposals, waiting, damaged })
     }
@@ -176,7 +206,7 @@ impl Proposals<'_> {
     pub fn show(&self, id: &str) -> Result<ProposalReply> {
         let proposal = self.named(id)?;
         let changed = self.changed_since(&proposal)?;
-        Ok(ProposalReply { proposal, changed })
+        Ok(ProposalReply { proposal: self.as_seen(proposal), changed })
     }
 
     /// Applies the change of a proposal as one operation, or plans it only with `dry_run`.
@@ -308,7 +338,7 @@ impl Proposals<'_> {
         if !dry_run {
             self.store(&proposal)?;
         }
-        Ok(ProposalReply { proposal, changed: Vec::new() })
+        Ok(ProposalReply { proposal: self.as_seen(proposal), changed: Vec::new() })
     }
 
     /// Notes what a file has that a given text replaces, so that a later change of it is not overwritten.
@@ -392,13 +422,6 @@ impl Proposals<'_> {
     /// Lists the sources of a proposal, and the files that given texts replace, that changed or were removed since.
     pub(crate) fn changed_sources(&self, proposal: &Proposal) -> Result<Vec<String>> {
         let mut changed = Vec::new();
-        // A plan need not say what a file has that it removes.
-        let unhashed = proposal.plan.files.iter().filter(|file| file.before.is_none());
-        for path in unhashed.filter_map(|file| file.from.as_ref().and_then(FileLocation::in_vault)) {
-            if !self.core.vault.has_entry(path) {
-                changed.push(path.to_string());
-            }
-        }
         for source in proposal.sources.iter().chain(&proposal.replaced) {
             // A plan of a synchronisation can have settings, whose change is noticed when it is applied.
             let Some(path) = NotePath::from_disk(&source.path) else { continue };

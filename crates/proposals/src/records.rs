@@ -27,6 +27,8 @@ pub(crate) struct StoredProposals {
     pub(crate) proposals: Vec<Proposal>,
     /// A sentence for each file that cannot be read.
     pub(crate) damaged: Vec<String>,
+    /// The ids of those that do not exist for the caller.
+    pub(crate) unseen_ids: Vec<String>,
     /// The names of these files without their ending, which are the ids of their proposals. What a damaged file proposed
     /// counts as decided.
     pub(crate) damaged_ids: Vec<String>,
@@ -79,39 +81,51 @@ impl Proposals<'_> {
                 }
             }
         }
-        self.leave_out_unseen(&mut stored);
+        self.leave_out_unseen(&mut stored)?;
         stored.proposals.sort_by(|one, other| (one.created, &one.id).cmp(&(other.created, &other.id)));
         Ok(stored)
     }
 
     /// Leaves out what is about files that do not exist for an agent.
-    fn leave_out_unseen(&self, stored: &mut StoredProposals) {
+    fn leave_out_unseen(&self, stored: &mut StoredProposals) -> Result<()> {
         let vault = &self.core.vault;
         if !vault.is_fenced() {
-            return;
+            return Ok(());
         }
         let exists = |place: &FileLocation| match place {
             FileLocation::Vault(path) => !vault.withholds(path),
             FileLocation::Trash(path) => vault.may_show_trashed(path),
             FileLocation::Settings(_) => true,
         };
-        stored.proposals.retain(|proposal| {
-            proposal
-                .sources
-                .iter()
-                .filter_map(|source| FileLocation::parse(&source.path))
-                .all(|place| exists(&place))
-                && proposal.plan.files.iter().flat_map(FileChange::places).all(exists)
-        });
+        for proposal in std::mem::take(&mut stored.proposals) {
+            // What a proposal quotes of a note that is no longer so may have been hidden then, under whatever name.
+            let is_current = self.changed_sources(&proposal)?.is_empty();
+            let mut places = proposal.sources.iter().filter_map(|source| FileLocation::parse(&source.path));
+            let is_seen = is_current
+                && places.all(|place| exists(&place))
+                && proposal.plan.files.iter().flat_map(FileChange::places).all(exists);
+            if is_seen {
+                stored.proposals.push(proposal);
+            } else {
+                stored.unseen_ids.push(proposal.id);
+            }
+        }
         // The reason can quote a text.
         stored.damaged.clear();
-        let is_of_other = |proposal: &&mut Proposal| {
-            proposal.kind == ProposalKind::Change && proposal.author != self.core.client
-        };
-        for proposal in stored.proposals.iter_mut().filter(is_of_other) {
-            // Somebody else, who may know more, worded it.
+        Ok(())
+    }
+
+    /// Returns a proposal as the caller may see it: somebody else, who may know more, worded its reason, and planned it.
+    pub(crate) fn as_seen(&self, mut proposal: Proposal) -> Proposal {
+        let vault = &self.core.vault;
+        if !vault.is_fenced() {
+            return proposal;
+        }
+        proposal.plan.remarks.retain(|remark| !vault.withholds(&remark.path));
+        if proposal.kind == ProposalKind::Change && proposal.author != self.core.client {
             proposal.reason = format!("{} of {}", proposal.plan.operation, proposal.paths().join(", "));
         }
+        proposal
     }
 
     /// Counts a proposal as accepted whose change the journal has, because the program ended before that was noted.

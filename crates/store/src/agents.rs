@@ -172,7 +172,11 @@ impl Agents {
         let patterns = self.patterns(&self.places_of(names), |rule| &rule.read);
         // The patterns were compiled before.
         let fence = Fence::new(&patterns, self.owner.core.vault.hidden());
-        fence.is_ok_and(|fence| fence.contains(path)) && !self.plain.withholds(path)
+        // A note that is gone may have hidden itself.
+        let may_have_hidden = self.state().hiding.is_some_and(|(_, hiding)| hiding)
+            && path.is_note()
+            && !self.owner.core.vault.has_entry(path);
+        fence.is_ok_and(|fence| fence.contains(path)) && !may_have_hidden && !self.plain.withholds(path)
     }
 
     /// Returns whether all files exist for an agent, as far as the index told when it last asked.

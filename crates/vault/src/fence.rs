@@ -6,7 +6,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use globset::{GlobBuilder, GlobSet, escape};
+use regex::Regex;
 use serde_json::Value;
 use sidenote_base::error::{Error, Result};
 use sidenote_base::safe_open;
@@ -16,6 +16,7 @@ use sidenote_markdown::path::{NotePath, key, typed_path};
 
 use crate::Vault;
 use crate::below::lies_in;
+use crate::path_pattern::{Brackets, compiled};
 
 /// The property by which a note says what agents may do with it.
 const PROPERTY: &str = "agents";
@@ -43,14 +44,12 @@ impl NoteAccess {
         if !has_frontmatter(bytes) {
             return Self::Full;
         }
-        let text = decode(bytes).text;
+        let text = utf16(bytes).unwrap_or_else(|| decode(bytes).text.to_string());
         let (Some(block), _) = frontmatter::read(&text) else { return Self::Full };
-        match block.get(PROPERTY) {
-            Some(property) => Self::of_value(&property.value),
-            // What the author wrote counts, although the YAML around it cannot be read.
-            None if block.error.is_some() => Self::of_lines(block.yaml_span.of(&text)),
-            None => Self::Full,
-        }
+        let named = block.properties.iter().filter(|property| Self::is_named(&property.key));
+        let said = named.map(|property| Self::of_value(&property.value)).min().unwrap_or(Self::Full);
+        // What the author wrote counts, although the YAML around it cannot be read.
+        if block.error.is_some() { said.min(Self::of_lines(block.yaml_span.of(&text))) } else { said }
     }
 
     /// Returns whether a property of this name says what agents may do.
@@ -108,9 +107,25 @@ fn says_nothing(beginning: &[u8]) -> bool {
         return true;
     }
     let is_utf8 = beginning.starts_with(b"---") || beginning.starts_with("\u{FEFF}---".as_bytes());
-    let Some(end) = memchr::memmem::rfind(beginning, b"\n---").filter(|_| is_utf8) else { return false };
+    let is_end = |at: &usize| matches!(beginning.get(at + 4), Some(b'\n' | b'\r' | b' ' | b'\t'));
+    let ends = memchr::memmem::find_iter(beginning, b"\n---").filter(is_end);
+    let Some(end) = ends.last().filter(|_| is_utf8) else { return false };
     let names = |window: &[u8]| window.eq_ignore_ascii_case(PROPERTY.as_bytes());
-    !beginning.get(..end).is_some_and(|front| front.windows(PROPERTY.len()).any(names))
+    // A backslash can write a letter of the name.
+    let may_name = |front: &[u8]| front.contains(&b'\\') || front.windows(PROPERTY.len()).any(names);
+    !beginning.get(..end).is_some_and(may_name)
+}
+
+/// Returns the text of a file in UTF-16 with its mark.
+fn utf16(bytes: &[u8]) -> Option<String> {
+    let (mark, units) = bytes.split_at_checked(2)?;
+    let unit: fn([u8; 2]) -> u16 = match mark {
+        [0xFF, 0xFE] => u16::from_le_bytes,
+        [0xFE, 0xFF] => u16::from_be_bytes,
+        _ => return None,
+    };
+    let units: Vec<u16> = units.chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
+    Some(String::from_utf16_lossy(&units))
 }
 
 fn has_frontmatter(bytes: &[u8]) -> bool {
@@ -129,7 +144,8 @@ pub struct PathRules {
 
 #[derive(Debug, Clone)]
 struct PathPattern {
-    matcher: GlobSet,
+    /// The pattern, and with the brackets as characters, because a real name can have some.
+    matchers: Vec<Regex>,
     takes_in: bool,
     /// The part before the first wildcard, in the form in which paths are compared.
     beginning: String,
@@ -153,7 +169,7 @@ impl PathRules {
     }
 
     fn contain_key(&self, key: &str) -> bool {
-        let last = self.patterns.iter().rfind(|pattern| pattern.matcher.is_match(key));
+        let last = self.patterns.iter().rfind(|pattern| pattern.matches(key));
         last.map_or(self.starts_in, |pattern| pattern.takes_in)
     }
 
@@ -173,6 +189,10 @@ impl PathRules {
 }
 
 impl PathPattern {
+    fn matches(&self, key: &str) -> bool {
+        self.matchers.iter().any(|matcher| matcher.is_match(key))
+    }
+
     fn new(pattern: &str) -> Result<Self> {
         let refused = |what: &str| {
             Error::invalid(format!("the path pattern {pattern:?} {what}")).with_hint(
@@ -191,22 +211,11 @@ impl PathPattern {
         if typed.is_empty() && trimmed.trim_matches(['.', '/', '\\']).is_empty() && !trimmed.contains('/') {
             return Err(refused("names nothing"));
         }
-        let is_wild = |text: &str| text.contains(['*', '?', '[', '{']);
-        // A pattern takes in what lies below the folders that it matches, as in a .gitignore.
-        let (wild, literal) = match typed.as_str() {
-            "" | "*" | "**" => ("**".to_owned(), None),
-            plain if !is_wild(plain) => (plain.to_owned(), None),
-            // A real name can have brackets and braces.
-            wild => (wild.to_owned(), Some(escape(wild))),
-        };
-        let beginning = wild.split(['*', '?', '[', '{', '\\']).next().unwrap_or_default().to_owned();
-        let mut set = GlobSet::builder();
-        for glob in std::iter::once(wild).chain(literal).flat_map(|glob| [format!("{glob}/**"), glob]) {
-            let glob = GlobBuilder::new(&glob).literal_separator(true).build();
-            set.add(glob.map_err(|error| refused("is no glob").with_source(error))?);
-        }
-        let matcher = set.build().map_err(|error| refused("is no glob").with_source(error))?;
-        Ok(Self { matcher, takes_in, beginning })
+        let pattern = if typed.is_empty() { "**" } else { typed.as_str() };
+        let beginning = pattern.split(['*', '?', '[', '{', '\\']).next().unwrap_or_default().to_owned();
+        let wild = compiled(pattern, Brackets::Wild).ok_or_else(|| refused("is no pattern"))?;
+        let literal = pattern.contains(['[', '{']).then(|| compiled(pattern, Brackets::Literal)).flatten();
+        Ok(Self { matchers: std::iter::once(wild).chain(literal).collect(), takes_in, beginning })
     }
 }
 
@@ -402,6 +411,23 @@ mod tests {
             (vec!["!Notes [private]"], "Notes [private]/x.md", false),
             (vec!["!P {x}"], "P {x}/y.md", false),
             (vec!["!Private/**"], "Private/Diary.md", false),
+            (vec!["!M?ll"], "Müll/x.md", false),
+            (vec!["!caf?"], "Café/x.md", false),
+            (vec!["!caf[éè]"], "café/x.md", false),
+            (vec!["![ä-ü]nder.md"], "Änder.md", false),
+            (vec!["!日?"], "日本/x.md", false),
+            (vec!["!Z?rich *"], "Zürich 2026/x.md", false),
+            (vec!["!Dir [x]/**"], "Dir [x]/y.md", false),
+            (vec!["!Dir [x]/*"], "Dir [x]/y.md", false),
+            (vec!["!{a,b}/*"], "{a,b}/y.md", false),
+            (vec!["!{a,b}/*"], "b/y.md", false),
+            (vec!["!{Meetings/,Private/}"], "Meetings/y.md", false),
+            (vec!["![!p]x"], "px/y.md", true),
+            (vec!["!a\\*b"], "a*b/y.md", false),
+            (vec!["!a\\*b"], "aab/y.md", true),
+            (vec!["!Work/**/Old"], "Work/Old/y.md", false),
+            (vec!["!Work/**/Old"], "Work/a/b/Old/y.md", false),
+            (vec!["!P?ivate"], "P/ivate/y.md", true),
             (vec!["!Private/**"], "Private/deep/Diary.md", false),
             (vec!["!Private/*"], "Private/Diary.md", false),
             (vec!["!Private/Diary.md"], "Private/Diary.md", false),
@@ -443,7 +469,7 @@ mod tests {
 
     #[test]
     fn a_pattern_that_cannot_be_meant_is_refused() {
-        for pattern in ["", "!", "a{b", &"x".repeat(1_001)] {
+        for pattern in ["", "!", "a{b", "a[b", &"x".repeat(1_001)] {
             assert!(PathRules::new(&[pattern.to_owned()]).is_err(), "{pattern}");
         }
     }
@@ -462,9 +488,17 @@ mod tests {
             ("---\nagents: Smith\n---\n", NoteAccess::Full),
             ("---\ntitle: x\n---\nagents: none\n", NoteAccess::Full),
             ("agents: none\n", NoteAccess::Full),
+            ("---\n\"agent\\u0073\": none\n---\n", NoteAccess::None),
+            ("---\nAgents: foo\nagents: none\n---\n", NoteAccess::None),
+            ("---\n----: x\nagents: none\n---\n", NoteAccess::None),
         ] {
             assert_eq!(NoteAccess::of(text.as_bytes()), expected, "{text:?}");
             assert!(expected == NoteAccess::Full || !says_nothing(text.as_bytes()), "{text:?}");
+            let units: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+            let marked = [&[0xFF, 0xFE][..], &units].concat();
+            assert!(text.starts_with('\u{feff}') || NoteAccess::of(&marked) == expected, "{text:?}");
         }
+        let long = format!("---\n----: x\nz: {}\nagents: none\n---\n", "x".repeat(5_000));
+        assert!(!says_nothing(&long.as_bytes()[..4_096]));
     }
 }

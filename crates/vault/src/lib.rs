@@ -17,6 +17,7 @@ mod commit;
 pub mod copy;
 pub mod dir;
 pub mod fence;
+mod path_pattern;
 pub mod symlinks;
 pub mod flush_request;
 pub mod folder_fingerprint;

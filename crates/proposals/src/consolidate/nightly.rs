@@ -2,15 +2,12 @@
 
 use serde_json::Value;
 use sidenote_base::error::Result;
-use sidenote_journal::event::Event;
+use sidenote_journal::event::{Event, OP_CONSOLIDATE};
 use sidenote_journal::reader::ReadOrder;
 use sidenote_open_vault::idempotency::Calls;
 
 use super::{ConsolidateReply, ConsolidateRequest};
 use crate::Proposals;
-
-/// The operation that the journal has of it.
-const OPERATION: &str = "consolidate";
 
 /// A day, in milliseconds.
 const DAY: i64 = 24 * 3_600_000;
@@ -31,7 +28,7 @@ impl Proposals<'_> {
         let now = self.core.clock.now();
         for event in self.core.journal().events(ReadOrder::NewestFirst)?.with_any(&["\"consolidate\""]) {
             let event = event?;
-            if event.op == OPERATION {
+            if event.op == OP_CONSOLIDATE {
                 // A time in the future was written with a wrong clock.
                 if (0..DAY).contains(&(now.millis() - event.at.millis())) {
                     return Ok(None);
@@ -40,7 +37,7 @@ impl Proposals<'_> {
             }
         }
         let reply = self.consolidate(&ConsolidateRequest::default())?;
-        let mut event = Event::new(OPERATION, now);
+        let mut event = Event::new(OP_CONSOLIDATE, now);
         event.more.insert("count".to_owned(), Value::from(reply.proposals.len()));
         Calls::of(self.core).sign(&mut event);
         self.core.journal().append(&event)?;
