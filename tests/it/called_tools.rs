@@ -37,8 +37,14 @@ fn each_change_of_an_agent_names_its_tool_and_toolset() {
             json!({ "type": "fact", "title": "Heron", "content": "It stands." }),
             "new",
         ),
+        (
+            "graph",
+            "create_entities",
+            json!({ "entities": [{ "name": "Heron", "entityType": "bird", "observations": ["It stands."] }] }),
+            "new",
+        ),
     ];
-    assert_eq!(cases.len(), 7, "each toolset has a case");
+    assert_eq!(cases.len(), 8, "each toolset has a case");
     for (set, tool, arguments, op) in cases {
         // An operation id changes nothing of it.
         for id in [None, Some("7f1c")] {

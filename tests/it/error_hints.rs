@@ -7,7 +7,8 @@ use crate::mcp_client::Client;
 use crate::support::TestVault;
 
 /// All toolsets.
-const SETS: [&str; 8] = ["notes", "more", "connector", "mem", "longterm", "vector", "tiered", "rulebook"];
+const SETS: [&str; 9] =
+    ["notes", "more", "connector", "mem", "longterm", "vector", "tiered", "rulebook", "graph"];
 
 /// Arguments that mean nothing to any tool.
 fn bad_values() -> [Value; 6] {

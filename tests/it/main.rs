@@ -31,6 +31,7 @@ mod conflicts;
 mod consolidate;
 mod corrections;
 mod connector;
+mod contract_graph;
 mod contract_longterm;
 mod contract_mem;
 mod contract_rulebook;

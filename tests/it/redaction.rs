@@ -92,7 +92,15 @@ fn no_tool_writes_a_secret() {
     // An even length asks for all arguments, an odd one for those that are required.
     let even = if text.len() % 2 == 0 { text.clone() } else { format!("{text} ") };
     let odd = format!("{even}.");
-    let sets = [&["notes", "more"][..], &["mem"], &["longterm"], &["vector"], &["tiered"], &["rulebook"]];
+    let sets = [
+        &["notes", "more"][..],
+        &["mem"],
+        &["longterm"],
+        &["vector"],
+        &["tiered"],
+        &["rulebook"],
+        &["graph"],
+    ];
     let (mut calls, mut succeeded) = (0, 0);
     for names in sets {
         for set in names {

@@ -334,7 +334,8 @@ fn toolsets_are_chosen_by_name() {
     let refused = vault.run(&["mcp", "--toolset", "notes,nope"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(
-        stderr(&refused).contains("use notes, more, connector, mem, longterm, vector, tiered, rulebook"),
+        stderr(&refused)
+            .contains("use notes, more, connector, mem, longterm, vector, tiered, rulebook, graph"),
         "{}",
         stderr(&refused)
     );

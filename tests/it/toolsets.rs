@@ -131,3 +131,21 @@ fn rulebook_lists_all_its_tools() {
         ],
     );
 }
+
+#[test]
+fn graph_lists_all_its_tools() {
+    check(
+        "graph",
+        &[
+            "create_entities",
+            "create_relations",
+            "add_observations",
+            "delete_entities",
+            "delete_observations",
+            "delete_relations",
+            "r:read_graph",
+            "r:search_nodes",
+            "r:open_nodes",
+        ],
+    );
+}

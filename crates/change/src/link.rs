@@ -143,7 +143,7 @@ impl Planner<'_> {
 
 /// Returns a new link to a note in the form that Obsidian's settings ask for, or the link dialect of the linking note: where
 /// wikilinks would be plain text, it is a Markdown link. A dialect that is only assumed does not count.
-pub(super) fn new_link(
+pub fn new_link(
     names: &FileNames,
     settings: &Settings,
     source: &NotePath,

@@ -1,6 +1,7 @@
-//! The toolsets of five other memory servers over the same notes. Each has a file with its names, its arguments and the
+//! The toolsets of six other memory servers over the same notes. Each has a file with its names, its arguments and the
 //! forms of its replies. The work on notes is done by the services of `store`, and connections belong to `mcp`.
 
+mod graph;
 mod longterm;
 mod mem;
 mod rulebook;
@@ -19,6 +20,7 @@ pub const VECTOR: Toolset = Toolset::new("vector", vector::tools);
 pub const TIERED: Toolset = Toolset::new("tiered", tiered::tools);
 /// Memories in three levels of detail.
 pub const RULEBOOK: Toolset = Toolset::new("rulebook", rulebook::tools);
-
+/// A knowledge graph of entities, observations and relations.
+pub const GRAPH: Toolset = Toolset::new("graph", graph::tools).with_resource(graph::RESOURCE);
 /// The toolsets, in the order in which they are listed.
-pub const TOOLSETS: [Toolset; 5] = [MEM, LONGTERM, VECTOR, TIERED, RULEBOOK];
+pub const TOOLSETS: [Toolset; 6] = [MEM, LONGTERM, VECTOR, TIERED, RULEBOOK, GRAPH];

@@ -27,6 +27,7 @@ pub mod inline;
 pub mod line;
 pub mod line_column;
 pub mod line_list;
+pub mod list_section;
 pub mod link;
 pub mod link_syntax;
 pub mod media_type;

@@ -19,6 +19,7 @@ mod serve;
 mod server_end;
 mod stdio;
 pub mod tool;
+mod toolset;
 mod vaults;
 mod arguments;
 mod id_scanner;
@@ -50,6 +51,7 @@ use sidenote_markdown::control::{plain, plain_lines};
 use sidenote_store::agents::{AgentNames, Agents};
 use sidenote_store::{CallOrigin, Event, Follower, Role, Store};
 use tool::{Answer, Effect, Tool};
+pub use toolset::{Toolset, ToolsetResource};
 use vaults::{Called, NamedVault, Vaults};
 
 pub use crate::prompts::consolidation_prompt;
@@ -119,43 +121,6 @@ fn member_of(context: &RequestContext<RoleServer>) -> Option<http::Member> {
 fn estimated_duration(seconds: u32) -> f64 {
     let scale = [10, 30, 60, 300, 1_800, 3_600];
     f64::from(scale.into_iter().find(|estimate| *estimate > seconds).unwrap_or(seconds.saturating_mul(2)))
-}
-
-/// A named set of tools with a contract of its own (docs/spec/toolsets.md).
-#[derive(Debug, Clone, Copy)]
-pub struct Toolset {
-    name: &'static str,
-    tools: fn() -> Vec<Tool>,
-}
-
-impl PartialEq for Toolset {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Toolset {
-    /// Our own tools for notes, links and memories.
-    pub const NOTES: Self = Self::new("notes", notes::tools);
-    /// Our own tools for longer work: batches of edits, renames across the vault, queries of properties.
-    pub const MORE: Self = Self::new("more", notes::toolset_more::tools);
-    /// The tools `search` and `fetch`, as ChatGPT's connectors ask for them.
-    pub const CONNECTOR: Self = Self::new("connector", notes::connector::tools);
-
-    /// Names a set of tools.
-    pub const fn new(name: &'static str, tools: fn() -> Vec<Tool>) -> Self {
-        Self { name, tools }
-    }
-
-    /// Returns the name of the toolset.
-    pub fn name(self) -> &'static str {
-        self.name
-    }
-
-    /// Returns whether the toolset has a tool of a name.
-    pub fn has_tool(self, name: &str) -> bool {
-        (self.tools)().iter().any(|tool| tool.name == name)
-    }
 }
 
 /// A tool that is served, with the set that it is of.
@@ -236,8 +201,7 @@ impl Server {
             if sets.get(..at).is_some_and(|before| before.contains(set)) {
                 continue;
             }
-            for tool in (set.tools)().into_iter().filter(|tool| may_write || tool.effect == Effect::ReadOnly)
-            {
+            for tool in set.tools().into_iter().filter(|tool| may_write || tool.effect == Effect::ReadOnly) {
                 definitions.push(tool.definition());
                 let served = ServedTool { tool: Arc::new(tool), toolset: *set };
                 if let Some(other) = tools.insert(served.tool.name, served) {
@@ -733,10 +697,14 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
+        let is_first = cursor.is_none();
         let (server, vault) = self.for_uri(cursor.as_deref().unwrap_or_default())?;
         let named = vault.clone();
         let list = move |store: &Store| resources::list(store, &named, cursor.as_deref());
         let mut list = server.run_request(&context, list).await?;
+        if is_first {
+            list.resources.splice(0..0, self.toolset_resources(&context));
+        }
         if list.next_cursor.is_none() {
             list.next_cursor = self.vaults.after(&vault).map(|next| resources::uri_of(&next.name, ""));
         }
@@ -762,6 +730,10 @@ impl ServerHandler for Server {
         if let Some(read) = conformance::read(&request.uri)? {
             return Ok(read.into());
         }
+        if let Some(resource) = self.toolset_resource(&request.uri) {
+            self.require_offered(&resource, &context)?;
+            return self.run_request(&context, move |store| resource.contents(store)).await;
+        }
         let data = resources::error_data(&request.uri);
         let (server, _) = self.for_uri(&request.uri)?;
         let read = server.run_request(&context, move |store| resources::read(store, &request.uri)).await;
@@ -779,7 +751,8 @@ impl ServerHandler for Server {
         let exists = |uri: &str| {
             let required =
                 |server: Self| server.store_of(&names).and_then(|store| resources::require(&store, uri));
-            self.for_uri(uri).is_ok_and(|(server, _)| required(server).is_ok())
+            self.toolset_resource(uri).is_some()
+                || self.for_uri(uri).is_ok_and(|(server, _)| required(server).is_ok())
         };
         Some(tokio::task::block_in_place(|| resources::accepted(requested, exists)))
     }
@@ -806,8 +779,13 @@ impl ServerHandler for Server {
         let data = resources::error_data(&uri);
         let required = uri.clone();
         let (server, _) = self.for_uri(&uri)?;
-        let exists = server.run_request(&context, move |store| resources::require(store, &required)).await;
-        exists.map_err(|error| ErrorData { data, ..error })?;
+        if let Some(resource) = self.toolset_resource(&uri) {
+            self.require_offered(&resource, &context)?;
+        } else {
+            let exists =
+                server.run_request(&context, move |store| resources::require(store, &required)).await;
+            exists.map_err(|error| ErrorData { data, ..error })?;
+        }
         if !server.subscriptions.add(uri) {
             let text = format!(
                 "a session has at most {} subscriptions; unsubscribe from one first",

@@ -199,6 +199,10 @@ impl ChangeNotice {
     /// Returns whether a URI names a changed file. The vault in it was looked at when it was subscribed to.
     fn concerns(&self, uri: &str) -> bool {
         let Some(touched) = &self.touched else { return true };
+        if !uri.starts_with(SCHEME) {
+            // The resource of a toolset is made of all files.
+            return !touched.is_empty();
+        }
         path_of(uri).is_ok_and(|path| touched.contains(&path))
     }
 }

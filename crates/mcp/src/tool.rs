@@ -61,6 +61,15 @@ impl Effect {
     }
 }
 
+impl Effect {
+    /// Returns all hints. A tool that only reads destroys nothing, and the same call again does the same.
+    fn all_hints(self) -> ToolAnnotations {
+        let is_idempotent = !matches!(self, Self::Additive | Self::Destructive);
+        let annotations = self.annotations().idempotent(is_idempotent);
+        annotations.destructive(matches!(self, Self::IdempotentDestructive | Self::Destructive))
+    }
+}
+
 /// One content block of an answer.
 #[derive(Debug, Clone, PartialEq)]
 enum AnswerPart {
@@ -77,6 +86,8 @@ pub struct Answer {
     parts: Vec<AnswerPart>,
     structured: Option<Value>,
     is_error: bool,
+    /// Whether the tool itself bounds the answer, so that it is not cut.
+    is_whole: bool,
 }
 
 impl Answer {
@@ -112,6 +123,12 @@ impl Answer {
     pub fn pretty_json(value: &impl Serialize) -> Result<Self> {
         let value = to_json(value)?;
         Ok(Self { parts: vec![AnswerPart::Json(value, true)], ..Self::default() })
+    }
+
+    /// Exempts the answer from the limit of its length. The tool must have a bound of its own.
+    pub fn whole(mut self) -> Self {
+        self.is_whole = true;
+        self
     }
 
     /// Adds the structured data of the answer.
@@ -197,7 +214,8 @@ impl Answer {
                 json!({ "text": format!("an image ({media_type}) was here") })
             }
         });
-        json!({ "parts": parts.collect::<Vec<_>>(), "structured": self.structured })
+        let parts = parts.collect::<Vec<_>>();
+        json!({ "parts": parts, "structured": self.structured, "whole": self.is_whole })
     }
 
     /// Answers a repeated call with the answer of the first one, or with the files that it changed if that answer is lost.
@@ -214,9 +232,10 @@ impl Answer {
                     (None, None) => None,
                 };
                 let parts = encoded.filter_map(decode).collect();
+                let is_whole = answer.get("whole") == Some(&Value::Bool(true));
                 let structured =
                     answer.get_mut("structured").map(Value::take).filter(|value| !value.is_null());
-                Self { parts, structured, is_error: false }
+                Self { parts, structured, is_error: false, is_whole }
             }
             EarlierCall::Committed(events) => {
                 let files = events.iter().flat_map(|event| &event.files).map(|file| file.end().to_string());
@@ -245,16 +264,17 @@ impl Answer {
             }
             self.structured.iter_mut().for_each(error_text::replace_controls);
         }
-        let mut is_cut = self.structured.as_mut().is_some_and(reply_limit::limit_value);
+        let is_limited = !self.is_whole;
+        let mut is_cut = is_limited && self.structured.as_mut().is_some_and(reply_limit::limit_value);
         let mut content = Vec::new();
         for part in self.parts {
             match part {
                 AnswerPart::Text(mut text) => {
-                    is_cut |= reply_limit::limit_text(&mut text);
+                    is_cut |= is_limited && reply_limit::limit_text(&mut text);
                     content.push(ContentBlock::text(text));
                 }
                 AnswerPart::Json(mut value, is_pretty) => {
-                    is_cut |= reply_limit::limit_value(&mut value);
+                    is_cut |= is_limited && reply_limit::limit_value(&mut value);
                     let text = if is_pretty { format!("{value:#}") } else { value.to_string() };
                     content.push(ContentBlock::text(text));
                 }
@@ -346,6 +366,10 @@ pub struct Tool {
     aliases: &'static [(&'static str, &'static str)],
     is_strict: bool,
     is_proposable: bool,
+    /// The title, if it is not made from the name.
+    title: Option<&'static str>,
+    /// Whether all hints are declared, also those that say what a client assumes anyway.
+    has_all_hints: bool,
     format_error: fn(&Error, &ServedTools) -> Answer,
     handler: Box<Handler>,
 }
@@ -382,6 +406,8 @@ impl Tool {
             aliases,
             is_strict,
             is_proposable,
+            title: None,
+            has_all_hints: false,
             format_error,
             handler,
         }
@@ -391,6 +417,19 @@ impl Tool {
     /// take tokens of every conversation.
     pub fn with_structured_output(mut self) -> Self {
         self.output = Some(Arc::new(JsonObject::from_iter([("type".to_owned(), Value::from("object"))])));
+        self
+    }
+
+    /// Declares the whole schema of the structured data, where clients of another server expect it.
+    pub fn with_output_schema(mut self, schema: JsonObject) -> Self {
+        self.output = Some(Arc::new(schema));
+        self
+    }
+
+    /// Declares a title and all hints, as another server does.
+    pub fn described_as(mut self, title: &'static str) -> Self {
+        self.title = Some(title);
+        self.has_all_hints = true;
         self
     }
 
@@ -427,9 +466,10 @@ impl Tool {
     pub fn definition(&self) -> rmcp::model::Tool {
         let input = Arc::new(published(&self.input));
         let mut tool = rmcp::model::Tool::new(self.name, self.description, input);
-        tool.title = Some(title_of(self.name));
+        tool.title = Some(self.title.map_or_else(|| title_of(self.name), str::to_owned));
         tool.output_schema.clone_from(&self.output);
-        tool.annotations = Some(self.effect.annotations());
+        tool.annotations =
+            Some(if self.has_all_hints { self.effect.all_hints() } else { self.effect.annotations() });
         tool
     }
 

@@ -9,6 +9,7 @@ mod meant;
 mod newer_statements;
 pub mod handoff;
 pub mod insert;
+pub mod knowledge_graph;
 pub mod maintain;
 pub mod memories;
 pub mod recall;

@@ -51,6 +51,10 @@ pub use sidenote_memories::conversations::{
 };
 pub use sidenote_memories::handoff::{Handoff, HandoffReply, HandoffRequest, HandoffText};
 pub use sidenote_memories::insert::{InsertOutcome, InsertRequest};
+pub use sidenote_memories::knowledge_graph::{
+    BroughtGraph, Changed, Entity, EntityTexts, Graph, IncomingGraph, KnowledgeGraph, MAX_ENTITIES,
+    Relation as GraphRelation,
+};
 pub use sidenote_memories::maintain::{CleanupReply, MaintainReply, MaintainRequest, TierChange};
 pub use sidenote_memories::memories::{MemoryListRequest, MemorySort, MemoryStats, TimelineReply, TypeItem};
 pub use sidenote_memories::recall::{
@@ -134,6 +138,7 @@ pub use sidenote_upkeep::follow::{Followed, Follower};
 pub use sidenote_upkeep::git_init::{
     GitInitReply, GitInitRequest, GitInitState, GitInitStep, prepare_repository,
 };
+pub use sidenote_upkeep::import::graph::GraphImportReply;
 pub use sidenote_upkeep::import::{ImportReply, ImportSource};
 pub use sidenote_upkeep::merge_copies::{MergeCopiesReply, MergeCopiesRequest, MergedCopy};
 pub use sidenote_upkeep::merge_driver::{
@@ -559,6 +564,11 @@ impl Store {
     /// Recalls memories.
     pub fn recalls(&self) -> Recalls<'_> {
         Recalls::of(&self.core)
+    }
+
+    /// Reads and changes the knowledge graph.
+    pub fn knowledge_graph(&self) -> KnowledgeGraph<'_> {
+        KnowledgeGraph::of(&self.core)
     }
 
     /// Maintains memories.

@@ -1,5 +1,6 @@
 //! Imports memories as notes.
 
+pub mod graph;
 mod memory;
 mod records;
 

@@ -12,7 +12,7 @@ use crate::mcp_client::Client;
 use crate::support::{TestVault, repository};
 
 /// What each set is for.
-const SETS: [(&str, &str); 8] = [
+const SETS: [(&str, &str); 9] = [
     ("notes", "sidenote's own tools, served where no other set is asked for."),
     ("more", "sidenote's own tools for longer work: batches, renames across the vault, lists of properties."),
     ("connector", "The two tools that ChatGPT's connectors and deep research ask for."),
@@ -21,6 +21,10 @@ const SETS: [(&str, &str); 8] = [
     ("vector", "The tools of a memory with intents, votes and handoffs."),
     ("tiered", "The tools of a memory with tiers, pins and explanations."),
     ("rulebook", "The tools of a memory that is read in three steps: search, timeline, whole text."),
+    (
+        "graph",
+        "The tools of the reference memory server of the Model Context Protocol: entities, observations and relations.",
+    ),
 ];
 
 /// Says what type a value has, out of its schema.
