@@ -207,6 +207,90 @@ fn every_tool_answers_as_if_the_fenced_notes_were_not_there() {
     }
 }
 
+/// Makes notes of a few words, so that they share names, tags, links and phrases. Of those below `Private` some hide themselves
+/// by their property in place of their folder.
+fn random_notes(seed: u64) -> Vec<(String, String, bool)> {
+    const WORDS: [&str; 12] = [
+        "boat", "river", "tea", "anna", "harbour", "gauge", "falcon", "port", "mast", "heron", "crew", "map",
+    ];
+    let mut state = seed;
+    let mut below = |most: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state % most as u64).unwrap()
+    };
+    let mut notes = Vec::new();
+    for at in 0..24 {
+        let is_hidden = below(3) == 0;
+        let by_property = is_hidden && below(2) == 0;
+        let mut word = || WORDS[below(WORDS.len())];
+        let folder = if is_hidden && !by_property { "Private/" } else { "" };
+        let path = format!("{folder}{} {} {at}.md", word(), word());
+        let agents = if by_property { "agents: none\n" } else { "" };
+        let text = format!(
+            "---\n{agents}tags: [{}, {}]\ntype: fact\ncreated: 2026-01-0{}\n---\n# {} {}\n\nThe {} of the {} met the {} at the {}. See [[{} {} {}]] and [[{}]] #{}\n",
+            word(),
+            word(),
+            1 + at % 9,
+            word(),
+            word(),
+            word(),
+            word(),
+            word(),
+            word(),
+            word(),
+            word(),
+            at / 2,
+            word(),
+            word()
+        );
+        notes.push((path, text, is_hidden));
+    }
+    notes
+}
+
+#[test]
+fn random_vaults_answer_as_if_the_fenced_notes_were_not_there() {
+    for seed in [0x9E37_79B9_7F4A_7C15, 0xD1B5_4A32_D192_ED03, 0x8CB9_2BA7_2F3D_8DD7] {
+        let (with, without) = (vault(), vault());
+        let notes = random_notes(seed);
+        for (path, text, is_hidden) in &notes {
+            with.write(path, text);
+            if !is_hidden {
+                without.write(path, text);
+            }
+        }
+        [&with, &without].into_iter().for_each(set_times);
+        let flags = ["--read", "!Private"];
+        let mut fenced = server(&with, &flags);
+        let mut free = server(&without, &flags);
+        [&mut fenced, &mut free].into_iter().for_each(Client::catch_up);
+        let writing = writing_tools(&mut free);
+        let hidden = notes.iter().filter(|(_, _, is_hidden)| *is_hidden);
+        let stem = |path: &str| path.trim_start_matches("Private/").trim_end_matches(".md").to_owned();
+        let guesses_of = hidden.take(4).flat_map(|(path, _, _)| [stem(path), path.clone()]);
+        let mut compared = 0;
+        for guess in guesses_of.collect::<Vec<_>>() {
+            for (tool, arguments) in calls().into_iter().filter(|(tool, _)| !writing.contains_key(*tool)) {
+                for arguments in guesses(&arguments, &guess) {
+                    let [one, other] =
+                        [(&mut fenced, &with), (&mut free, &without)].map(|(client, vault)| {
+                            let answer =
+                                client.ask("tools/call", json!({ "name": tool, "arguments": arguments }));
+                            comparable(vault, &json!([answer["result"], answer["error"]]))
+                        });
+                    compared += 1;
+                    assert_eq!(one, other, "{seed:x} {tool} {arguments}");
+                }
+            }
+        }
+        assert!(compared > 200, "{compared}");
+        fenced.finish();
+        free.finish();
+    }
+}
+
 #[test]
 fn a_note_hides_itself_or_forbids_changes_by_its_property() {
     let vault = TestVault::new(&[
