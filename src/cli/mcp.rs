@@ -86,7 +86,7 @@ impl ConfigArgs {
 #[derive(Debug, Args)]
 struct ServeArgs {
     /// The toolsets to serve, separated by commas: notes (standard tools), more (for longer work), connector
-    /// (search and fetch, for ChatGPT), or those of other servers: mem, longterm, vector, tiered, rulebook.
+    /// (search and fetch, for ChatGPT), or those of others: mem, longterm, vector, tiered, rulebook, graph, memories.
     #[arg(long, value_name = "SETS")]
     toolset: Option<String>,
     /// Offer no tool that writes, and write no file, not even the journal.

@@ -31,6 +31,8 @@ mod login;
 mod man;
 mod mcp;
 mod memory;
+#[cfg(feature = "compat")]
+mod memory_tool;
 mod mentions;
 mod merge_driver;
 mod model;
@@ -197,6 +199,8 @@ enum Command {
     #[command(flatten)]
     Change(change::ChangeCommand),
     Memory(memory::MemoryArgs),
+    #[cfg(feature = "compat")]
+    MemoryTool(memory_tool::MemoryToolArgs),
     Handoff(handoff::HandoffArgs),
     Proposals(proposals::ProposalsArgs),
     Backup(backup::BackupArgs),
@@ -247,6 +251,8 @@ impl Command {
         match self {
             #[cfg(feature = "web")]
             Self::Web(_) => true,
+            #[cfg(feature = "compat")]
+            Self::MemoryTool(_) => true,
             Self::Index(_)
             | Self::Watch(_)
             | Self::Mcp(_)
@@ -570,6 +576,8 @@ fn run(cli: Cli, call: CommandCall, out: Output, has_changed: Arc<AtomicBool>) -
         Command::Change(command) => change::run(&context, command),
         Command::Hook(args) => hook::run(&context, &args),
         Command::Memory(args) => memory::run(&context, args),
+        #[cfg(feature = "compat")]
+        Command::MemoryTool(args) => memory_tool::run(&context, &args),
         Command::Handoff(args) => handoff::run(&context, args),
         Command::Proposals(args) => proposals::run(&context, &args),
         Command::Backup(args) => backup::run(&context, &args),

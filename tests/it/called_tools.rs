@@ -43,8 +43,14 @@ fn each_change_of_an_agent_names_its_tool_and_toolset() {
             json!({ "entities": [{ "name": "Heron", "entityType": "bird", "observations": ["It stands."] }] }),
             "new",
         ),
+        (
+            "memories",
+            "memory",
+            json!({ "command": "create", "path": "/memories/Heron.md", "file_text": "It stands." }),
+            "new",
+        ),
     ];
-    assert_eq!(cases.len(), 8, "each toolset has a case");
+    assert_eq!(cases.len(), 9, "each toolset has a case");
     for (set, tool, arguments, op) in cases {
         // An operation id changes nothing of it.
         for id in [None, Some("7f1c")] {

@@ -31,7 +31,8 @@ fn save(client: &mut Client, kind: &str, title: &str, content: &str) -> String {
 #[test]
 fn all_toolsets_are_served_at_once() {
     let vault = TestVault::new(&[]);
-    let mut client = Client::start(&vault, &["--toolset", "notes,mem,longterm,vector,tiered,rulebook,graph"]);
+    let mut client =
+        Client::start(&vault, &["--toolset", "notes,mem,longterm,vector,tiered,rulebook,graph,memories"]);
     let list = client.request("tools/list", json!({}));
     let names: std::collections::BTreeSet<&str> =
         list["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();

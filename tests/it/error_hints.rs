@@ -7,8 +7,8 @@ use crate::mcp_client::Client;
 use crate::support::TestVault;
 
 /// All toolsets.
-const SETS: [&str; 9] =
-    ["notes", "more", "connector", "mem", "longterm", "vector", "tiered", "rulebook", "graph"];
+const SETS: [&str; 10] =
+    ["notes", "more", "connector", "mem", "longterm", "vector", "tiered", "rulebook", "graph", "memories"];
 
 /// Arguments that mean nothing to any tool.
 fn bad_values() -> [Value; 6] {

@@ -34,6 +34,7 @@ mod connector;
 mod contract_graph;
 mod contract_longterm;
 mod contract_mem;
+mod contract_memories;
 mod contract_rulebook;
 mod contract_tiered;
 mod contract_vector;

@@ -9,8 +9,8 @@ use crate::mcp_client::Client;
 use crate::support::TestVault;
 
 /// All toolsets.
-pub(crate) const SETS: [&str; 9] =
-    ["notes", "more", "connector", "mem", "longterm", "vector", "tiered", "rulebook", "graph"];
+pub(crate) const SETS: [&str; 10] =
+    ["notes", "more", "connector", "mem", "longterm", "vector", "tiered", "rulebook", "graph", "memories"];
 
 type Check = fn(&str, &Value) -> Result<(), String>;
 
@@ -173,7 +173,7 @@ fn every_client_takes_the_schema_of_every_tool() {
             assert_eq!(check(name, &tool["inputSchema"]), Ok(()), "{client}: {name}");
         }
     }
-    assert_eq!(names.len(), 88);
+    assert_eq!(names.len(), 89);
     // Some clients show 40 tools.
     let mut client = Client::start(&vault, &["--toolset", "notes,more"]);
     assert!(listed(&mut client).len() <= 40);

@@ -100,6 +100,7 @@ fn no_tool_writes_a_secret() {
         &["tiered"],
         &["rulebook"],
         &["graph"],
+        &["memories"],
     ];
     let (mut calls, mut succeeded) = (0, 0);
     for names in sets {

@@ -335,7 +335,7 @@ fn toolsets_are_chosen_by_name() {
     assert_eq!(refused.status.code(), Some(2));
     assert!(
         stderr(&refused)
-            .contains("use notes, more, connector, mem, longterm, vector, tiered, rulebook, graph"),
+            .contains("use notes, more, connector, mem, longterm, vector, tiered, rulebook, graph, memories"),
         "{}",
         stderr(&refused)
     );

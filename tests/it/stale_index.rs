@@ -276,7 +276,7 @@ fn a_call_with_an_operation_id_is_applied_once() {
 
 #[test]
 fn every_tool_that_writes_takes_an_operation_id() {
-    for set in ["mem", "longterm", "vector", "tiered", "rulebook", "graph"] {
+    for set in ["mem", "longterm", "vector", "tiered", "rulebook", "graph", "memories"] {
         let vault = TestVault::new(&[(".obsidian/app.json", "{}"), ("Start.md", "Water level.\n")]);
         let mut client = Client::start(&vault, &["--toolset", set]);
         let (tool, arguments) = match set {
@@ -284,6 +284,10 @@ fn every_tool_that_writes_takes_an_operation_id() {
             "longterm" => ("save_memory", json!({ "content": "It stands." })),
             "vector" => ("store_memories", json!({ "memories": [{ "content": "It stands." }] })),
             "tiered" => ("memory_store", json!({ "text": "It stands." })),
+            "memories" => (
+                "memory",
+                json!({ "command": "create", "path": "/memories/Heron.md", "file_text": "It stands." }),
+            ),
             "graph" => (
                 "create_entities",
                 json!({ "entities": [{ "name": "Heron", "entityType": "bird", "observations": ["It stands."] }] }),

@@ -149,3 +149,8 @@ fn graph_lists_all_its_tools() {
         ],
     );
 }
+
+#[test]
+fn memories_lists_its_tool() {
+    check("memories", &["memory"]);
+}

@@ -32,6 +32,8 @@ pub struct MoveRequest {
     pub to: String,
     /// Whether a name without a slash renames the file in its folder.
     pub in_place: bool,
+    /// Whether the new path is taken as it is: it means no existing folder, and no extension is added.
+    pub is_exact: bool,
     /// Whether names are allowed that only Windows forbids.
     pub relaxed: bool,
     /// Whether the move is made even if links to the new name cannot be written.
@@ -202,6 +204,9 @@ impl Planner<'_> {
     }
 
     fn new_place(&self, from: &NotePath, request: &MoveRequest, extension: &str) -> Result<NotePath> {
+        if request.is_exact {
+            return self.core.vault.moved_path(from, &request.to, NameRules::default());
+        }
         // White space around a path is ignored, because no new name begins or ends with it.
         let is_there = self.folder_named(&request.to).is_some();
         let to = if is_there { request.to.as_str() } else { request.to.trim() };

@@ -187,10 +187,7 @@ pub(crate) fn tools() -> Vec<Tool> {
             add_observations,
         )
         .described_as("Add Observations")
-        .with_output_schema(schema(json!({ "results": { "type": "array", "items": object(json!({
-            "entityName": { "type": "string" },
-            "addedObservations": { "type": "array", "items": { "type": "string" } },
-        })) } }))),
+        .with_output_schema(schema(json!({ "results": result_list() }))),
         Tool::new(
             "delete_entities",
             Effect::IdempotentDestructive,
@@ -280,6 +277,14 @@ fn relation_list() -> Value {
         "relationType": { "type": "string", "description": RELATION_TYPE },
     }));
     json!({ "type": "array", "items": relation })
+}
+
+fn result_list() -> Value {
+    let result = object(json!({
+        "entityName": { "type": "string" },
+        "addedObservations": { "type": "array", "items": { "type": "string" } },
+    }));
+    json!({ "type": "array", "items": result })
 }
 
 /// Answers with a list as text, and with the same under a name as structured data.

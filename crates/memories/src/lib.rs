@@ -12,6 +12,7 @@ pub mod insert;
 pub mod knowledge_graph;
 pub mod maintain;
 pub mod memories;
+pub mod memory_tool;
 pub mod recall;
 pub mod recall_reply;
 pub mod revise;

@@ -57,6 +57,7 @@ pub use sidenote_memories::knowledge_graph::{
 };
 pub use sidenote_memories::maintain::{CleanupReply, MaintainReply, MaintainRequest, TierChange};
 pub use sidenote_memories::memories::{MemoryListRequest, MemorySort, MemoryStats, TimelineReply, TypeItem};
+pub use sidenote_memories::memory_tool::{MemoryCommand, MemoryTool};
 pub use sidenote_memories::recall::{
     ExplainReply, MemoryRecallRequest, RecallRequest, Recalled, RecalledReply, text_to_embed_for,
 };
@@ -569,6 +570,11 @@ impl Store {
     /// Reads and changes the knowledge graph.
     pub fn knowledge_graph(&self) -> KnowledgeGraph<'_> {
         KnowledgeGraph::of(&self.core)
+    }
+
+    /// Carries out commands of the memory tool.
+    pub fn memory_tool(&self) -> MemoryTool<'_> {
+        MemoryTool::of(&self.core)
     }
 
     /// Maintains memories.

@@ -71,6 +71,7 @@ impl MoveOptions {
             from,
             to,
             in_place,
+            is_exact: false,
             relaxed: self.relaxed,
             force: self.force,
             no_update_links: self.no_update_links,

@@ -167,7 +167,12 @@ const REPLIES: &[Reply] = &[
     Reply("memory restore", CHANGE, &[&["memory", "restore", "Prefers metric units"]], ""),
     Reply("memory maintain", "MaintainReply", &[&["memory", "maintain", "--force"]], ""),
     Reply("memory cleanup", "CleanupReply", &[&["memory", "cleanup", "--dry-run"]], ""),
-    Reply("memory import", "ImportReply", &[], ""),
+    Reply(
+        "memory import",
+        "ImportReply",
+        &[],
+        "With the source `server-memory` a [GraphImportReply](#graphimportreply).",
+    ),
     Reply(
         "handoff store",
         "HandoffReply",
@@ -268,10 +273,11 @@ const REPLIES: &[Reply] = &[
 ];
 
 /// Commands that print no JSON of their own, and what they do instead.
-const OTHERS: [(&str, &str); 6] = [
+const OTHERS: [(&str, &str); 7] = [
     ("completions", "prints a script"),
     ("hook", "answers in the form that the agent's hooks read"),
     ("mcp", "speaks the Model Context Protocol"),
+    ("memory-tool", "answers each line of JSON with a line of JSON"),
     ("web", "prints the address of its page"),
     ("memory export", "writes the export in the form that `--format` names"),
     ("team serve", "serves the Model Context Protocol over HTTP"),
@@ -792,7 +798,7 @@ fn json_replies_of_the_reference_are_those_of_the_program() {
         writeln!(page, "| `{words}` | {ty}{more} |").unwrap();
     }
     // What only notes about commands name.
-    for name in ["Staleness", "NoteHistory", "LoginPlan", "ForgetLoginReply"] {
+    for name in ["Staleness", "NoteHistory", "LoginPlan", "ForgetLoginReply", "GraphImportReply"] {
         types.shown(name, &home);
     }
     page.push_str("\n## Types\n\nA *span* is an array of two integers: the first byte of a part of the file, and the first behind it.\n\n");

@@ -12,7 +12,7 @@ use crate::mcp_client::Client;
 use crate::support::{TestVault, repository};
 
 /// What each set is for.
-const SETS: [(&str, &str); 9] = [
+const SETS: [(&str, &str); 10] = [
     ("notes", "sidenote's own tools, served where no other set is asked for."),
     ("more", "sidenote's own tools for longer work: batches, renames across the vault, lists of properties."),
     ("connector", "The two tools that ChatGPT's connectors and deep research ask for."),
@@ -25,6 +25,7 @@ const SETS: [(&str, &str); 9] = [
         "graph",
         "The tools of the reference memory server of the Model Context Protocol: entities, observations and relations.",
     ),
+    ("memories", "The memory tool of the Claude API, over the files of the memory folder."),
 ];
 
 /// Says what type a value has, out of its schema.
