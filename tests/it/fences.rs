@@ -425,7 +425,8 @@ fn what_a_person_confirms_becomes_a_proposal() {
     assert!(vault.read("B.md").contains("More."));
     client.finish();
     let listed: Value = serde_json::from_str(&stdout(&vault.run(&["--json", "proposals"]))).unwrap();
-    let first = &listed["proposals"][0];
+    let of_a = listed["proposals"].as_array().unwrap().iter().find(|item| item["paths"] == json!(["A.md"]));
+    let first = of_a.unwrap_or_else(|| panic!("{listed}"));
     assert_eq!(first["reason"], "delete of A.md: the rule \"*\" asks a person to confirm it", "{listed}");
     let id = first["id"].as_str().unwrap().to_owned();
     assert!(vault.run(&["proposals", "accept", &id]).status.success());

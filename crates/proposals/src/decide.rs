@@ -185,7 +185,7 @@ impl Proposals<'_> {
                 damaged.push(format!("a source of the proposal {} cannot be read: {error}", proposal.id));
                 Vec::new()
             });
-            proposals.push(ProposalItem { changed, ..ProposalItem::from(&self.as_seen(proposal.clone())) });
+            proposals.push(ProposalItem { changed, ..ProposalItem::from(&self.as_seen(proposal.clone())?) });
         }
         Ok(ProposalsReply { proposals, waiting, damaged })
     }
@@ -206,7 +206,7 @@ impl Proposals<'_> {
     pub fn show(&self, id: &str) -> Result<ProposalReply> {
         let proposal = self.named(id)?;
         let changed = self.changed_since(&proposal)?;
-        Ok(ProposalReply { proposal: self.as_seen(proposal), changed })
+        Ok(ProposalReply { proposal: self.as_seen(proposal)?, changed })
     }
 
     /// Applies the change of a proposal as one operation, or plans it only with `dry_run`.
@@ -338,7 +338,7 @@ impl Proposals<'_> {
         if !dry_run {
             self.store(&proposal)?;
         }
-        Ok(ProposalReply { proposal: self.as_seen(proposal), changed: Vec::new() })
+        Ok(ProposalReply { proposal: self.as_seen(proposal)?, changed: Vec::new() })
     }
 
     /// Notes what a file has that a given text replaces, so that a later change of it is not overwritten.

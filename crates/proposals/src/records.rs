@@ -8,7 +8,8 @@ use sidenote_base::wording::Wording;
 use sidenote_journal::Journal;
 use sidenote_journal::event::Event;
 use sidenote_journal::reader::ReadOrder;
-use sidenote_markdown::edit::{FileChange, FileLocation};
+use sidenote_markdown::edit::{Content, FileChange, FileLocation};
+use sidenote_markdown::path::NotePath;
 use sidenote_vault::dir::Dir;
 
 use crate::Proposals;
@@ -98,10 +99,12 @@ impl Proposals<'_> {
             FileLocation::Settings(_) => true,
         };
         for proposal in std::mem::take(&mut stored.proposals) {
-            // What a proposal quotes of a note that is no longer so may have been hidden then, under whatever name.
-            let is_current = self.changed_sources(&proposal)?.is_empty();
+            // A note that is gone may have been hidden, whatever it is called now.
+            let is_there = |source: &ProposalSource| {
+                NotePath::from_disk(&source.path).is_none_or(|path| self.core.vault.has_entry(&path))
+            };
             let mut places = proposal.sources.iter().filter_map(|source| FileLocation::parse(&source.path));
-            let is_seen = is_current
+            let is_seen = proposal.sources.iter().all(is_there)
                 && places.all(|place| exists(&place))
                 && proposal.plan.files.iter().flat_map(FileChange::places).all(exists);
             if is_seen {
@@ -115,17 +118,27 @@ impl Proposals<'_> {
         Ok(())
     }
 
-    /// Returns a proposal as the caller may see it: somebody else, who may know more, worded its reason, and planned it.
-    pub(crate) fn as_seen(&self, mut proposal: Proposal) -> Proposal {
+    /// Returns a proposal as the caller may see it: somebody else, who may know more, worded its reason, and planned it. What it
+    /// quotes of a note that is no longer so is left out, because the note may have been hidden then.
+    pub(crate) fn as_seen(&self, mut proposal: Proposal) -> Result<Proposal> {
         let vault = &self.core.vault;
         if !vault.is_fenced() {
-            return proposal;
+            return Ok(proposal);
         }
         proposal.plan.remarks.retain(|remark| !vault.withholds(&remark.path));
-        if proposal.kind == ProposalKind::Change && proposal.author != self.core.client {
+        let is_of_other = proposal.kind == ProposalKind::Change && proposal.author != self.core.client;
+        let is_outdated = !self.changed_sources(&proposal)?.is_empty();
+        if is_of_other || is_outdated {
             proposal.reason = format!("{} of {}", proposal.plan.operation, proposal.paths().join(", "));
         }
-        proposal
+        if is_outdated {
+            (proposal.evidence, proposal.texts, proposal.left_out) = Default::default();
+            (proposal.diff, proposal.plan.remarks) = Default::default();
+            for file in &mut proposal.plan.files {
+                file.content = Content::Keep;
+            }
+        }
+        Ok(proposal)
     }
 
     /// Counts a proposal as accepted whose change the journal has, because the program ended before that was noted.
