@@ -29,8 +29,10 @@ pub(super) struct MemoryToolArgs {
 
 pub(super) fn run(context: &CommandContext, args: &MemoryToolArgs) -> Result<()> {
     let store = context.store()?;
-    for line in std::io::stdin().lock().lines() {
+    for line in std::io::stdin().lock().split(b'\n') {
         let line = line.map_err(|error| Error::io("read", Path::new("standard input"), error))?;
+        // What is not UTF-8 is no command, and the next line may be one.
+        let line = String::from_utf8_lossy(&line);
         if line.trim().is_empty() {
             continue;
         }

@@ -6,6 +6,9 @@ use crate::line::line_at;
 use crate::path::key;
 use crate::span::Span;
 
+/// How comments and formulas begin and end whose lines are no items.
+const HIDDEN: [(&str, &str); 3] = [("<!--", "-->"), ("%%", "%%"), ("$$", "$$")];
+
 /// The markers of a list item.
 const MARKERS: [char; 3] = ['-', '*', '+'];
 /// The markers of fenced code.
@@ -55,6 +58,8 @@ struct SectionReader {
     blank: usize,
     /// The marker of the code block that is open.
     fence: Option<String>,
+    /// What ends the comment or formula in which the reader is.
+    hidden: Option<&'static str>,
 }
 
 impl SectionReader {
@@ -64,6 +69,12 @@ impl SectionReader {
                 && line.trim().trim_start_matches(['`', '~']).is_empty();
             if closes {
                 self.fence = None;
+            }
+            return;
+        }
+        if let Some(end) = self.hidden {
+            if line.contains(end) {
+                self.hidden = None;
             }
             return;
         }
@@ -93,7 +104,10 @@ impl SectionReader {
             let marker = line.trim_start();
             let length = marker.chars().take_while(|c| fence.starts_with(*c)).count();
             self.fence = marker.get(..length).map(str::to_owned);
-        } else if self.item.is_some() && self.blank == 0 && !is_rule(line) {
+        } else if let Some(end) = opens_hidden(line) {
+            self.close_item();
+            self.hidden = Some(end);
+        } else if self.item.is_some() && self.blank == 0 && !is_rule(line) && !begins_block(line) {
             // The line goes on with the paragraph of the item.
             self.continue_item(line, at + line.len());
         } else {
@@ -133,6 +147,27 @@ fn heading_of(line: &str) -> Option<(usize, &str)> {
     let level = line.len() - title.len();
     let is_heading = (1..=6).contains(&level) && (title.is_empty() || title.starts_with([' ', '\t']));
     is_heading.then(|| (level, title.trim().trim_end_matches('#').trim_end()))
+}
+
+/// Returns what ends the comment or formula that a line begins and does not end.
+fn opens_hidden(line: &str) -> Option<&'static str> {
+    let line = line.trim_start();
+    let begun = HIDDEN.iter().find(|(begin, _)| line.starts_with(begin))?;
+    let rest = line.get(begun.0.len()..).unwrap_or_default();
+    (!rest.contains(begun.1)).then_some(begun.1)
+}
+
+/// Returns whether a line begins a block that ends the paragraph before it.
+fn begins_block(line: &str) -> bool {
+    let line = line.trim_start();
+    let is_ordered = line.starts_with("1. ") || line.starts_with("1) ");
+    let is_html = line
+        .strip_prefix('<')
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic() || "/!?".contains(c)));
+    line.starts_with(['>', '|'])
+        || is_ordered
+        || is_html
+        || HIDDEN.iter().any(|(begin, _)| line.starts_with(begin))
 }
 
 /// Returns whether a line is a thematic break.
@@ -312,6 +347,19 @@ mod tests {
     fn a_section_is_what_people_write() {
         let text = "---\n- no\n---\n- no\n# observations #\n\nText.\n\n* one\n  more\nlazy\n\nText.\n\n### Work\n+ two\n***\n```\n- code\n```\n# Next\n- no\n";
         assert_eq!(texts(text), ["one\nmore\nlazy", "two"]);
+    }
+
+    #[test]
+    fn what_stands_in_a_comment_or_below_an_item_is_no_part_of_one() {
+        let texts_of = |text: &str| texts(text);
+        assert!(texts_of("<!--\n## Observations\n- draft\n-->\n\nText.\n").is_empty());
+        assert!(texts_of("%%\n## Observations\n- draft\n%%\n").is_empty());
+        for below in ["> a quote", "1. first", "<div>", "<!-- x -->", "| a | b |", "$$", "%%"] {
+            let text = format!("## Observations\n- gone\n{below}\n");
+            assert_eq!(texts_of(&text), ["gone"], "{below}");
+            let left = without_items(&text, "Observations", |_| true);
+            assert!(left.contains(below), "{left}");
+        }
     }
 
     #[test]

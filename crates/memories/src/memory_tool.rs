@@ -376,7 +376,12 @@ impl Folder<'_> {
             )));
         };
         if count > 1 {
-            let lines: Vec<String> = found.iter().map(|&at| (line_of(at) + 1).to_string()).collect();
+            let (mut from, mut line, mut lines) = (0, 1, Vec::with_capacity(found.len()));
+            for &at in &found {
+                line += text.get(from..at).unwrap_or("").matches('\n').count();
+                from = at;
+                lines.push(line.to_string());
+            }
             return Err(Error::invalid(format!(
                 "No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {}. Please ensure it is unique",
                 lines.join(", ")

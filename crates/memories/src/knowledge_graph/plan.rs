@@ -292,6 +292,13 @@ impl<'a> GraphPlan<'a> {
             let properties = properties.map(|(name, value)| (name.to_owned(), Value::from(value))).collect();
             let text = with_properties(String::new(), &path, properties)?;
             let text = with_items(&text, OBSERVATIONS, RELATIONS, &entity.observations);
+            let wanted: Vec<String> = entity.observations.iter().map(|text| item_text(text)).collect();
+            if observations_of(&text) != wanted {
+                return Err(Error::invalid(format!(
+                    "an observation of {name:?} would not be an item of a list in Markdown; nothing was written"
+                ))
+                .with_hint("write each observation in words"));
+            }
             self.drafts.insert(path.clone(), Draft { source: None, text });
             self.all.titles.insert(path.clone(), name.to_owned());
             self.paths.insert(name.to_owned(), path.clone());
@@ -366,17 +373,26 @@ impl<'a> GraphPlan<'a> {
             let (names, stated) = self.stated(&path, &targets)?;
             let mut known: HashSet<(String, String)> =
                 stated.into_iter().map(|one| (one.kind, one.to)).collect();
-            let mut lines = Vec::new();
+            let (mut lines, mut wanted) = (Vec::new(), Vec::new());
             for (at, relation) in asked {
                 let (kind, to) = (one_line(&relation.kind), relation.to.trim());
                 if known.insert((kind.clone(), to.to_owned())) {
                     let link = self.link(&names, &path, to)?;
                     lines.push(format!("{kind} {link}").trim_start().to_owned());
                     new.insert(at);
+                    wanted.push((kind, to.to_owned()));
                 }
             }
             if !lines.is_empty() {
                 self.add_items(&path, RELATIONS, "", &lines)?;
+                let read: HashSet<(String, String)> =
+                    self.stated(&path, &targets)?.1.into_iter().map(|one| (one.kind, one.to)).collect();
+                if let Some((kind, to)) = wanted.into_iter().find(|one| !read.contains(one)) {
+                    return Err(Error::invalid(format!(
+                        "the relation {kind:?} to {to:?} would be read as another one in {path}; nothing was written"
+                    ))
+                    .with_hint("give the type in words, and create the entity that it leads to first"));
+                }
             }
         }
         Ok(new.into_iter().filter_map(|at| relations.get(at).cloned()).collect())
