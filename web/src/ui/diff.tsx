@@ -1,11 +1,13 @@
 // A unified diff, with what changed within a line marked.
 
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { strings } from '../strings';
 import { parseDiff, written, type DiffFile, type DiffLine } from '../text';
 import { Button, Path, PathText } from './parts';
 
 const LINES_AT_FIRST = 400;
+const FILES_AT_FIRST = 20;
 
 function Line({ line }: { line: DiffLine }) {
   if (line.kind === 'hunk' || line.kind === 'note') {
@@ -94,17 +96,15 @@ function File({ file, planned }: { file: DiffFile; planned: boolean }) {
   );
 }
 
-/** The difference of an operation, or of a plan, whose files have no links: a link would lead away from the dialog. */
-export function Diff({ diff, planned = false }: { diff: string; planned?: boolean }) {
+/** The files of a difference, each as `file` shows it. */
+export function DiffFiles({ diff, file }: { diff: string; file: (file: DiffFile, index: number) => ComponentChildren }) {
   const [all, setAll] = useState(false);
   const files = parseDiff(diff);
   if (files.length === 0) return <p class="about">{strings.diff.nothing}</p>;
-  const shown = all ? files : files.slice(0, 20);
+  const shown = all ? files : files.slice(0, FILES_AT_FIRST);
   return (
     <div class="diffs">
-      {shown.map((file, index) => (
-        <File key={index} file={file} planned={planned} />
-      ))}
+      {shown.map(file)}
       {shown.length < files.length ? (
         <Button small kind="quiet" onClick={() => setAll(true)}>
           {strings.diff.moreFiles(files.length - shown.length)}
@@ -112,4 +112,9 @@ export function Diff({ diff, planned = false }: { diff: string; planned?: boolea
       ) : null}
     </div>
   );
+}
+
+/** The difference of an operation, or of a plan, whose files have no links: a link would lead away from the dialog. */
+export function Diff({ diff, planned = false }: { diff: string; planned?: boolean }) {
+  return <DiffFiles diff={diff} file={(file, index) => <File key={index} file={file} planned={planned} />} />;
 }

@@ -2,12 +2,11 @@
 
 import { useEffect, useState } from 'preact/hooks';
 import { strings } from '../strings';
-import { parseDiff, pairedLines, written, type DiffFile, type DiffRow } from '../text';
-import { Diff, DiffHead } from './diff';
+import { pairedLines, written, type DiffFile, type DiffRow } from '../text';
+import { Diff, DiffFiles, DiffHead } from './diff';
 import { Button } from './parts';
 
 const ROWS_AT_FIRST = 400;
-const FILES_AT_FIRST = 20;
 
 const roomy = window.matchMedia('(min-width: 900px)');
 
@@ -103,22 +102,7 @@ function File({ file, planned }: { file: DiffFile; planned: boolean }) {
 }
 
 export function SplitDiff({ diff, planned = false }: { diff: string; planned?: boolean }) {
-  const [all, setAll] = useState(false);
   const wide = useRoomy();
   if (!wide) return <Diff diff={diff} planned={planned} />;
-  const files = parseDiff(diff);
-  if (files.length === 0) return <p class="about">{strings.diff.nothing}</p>;
-  const shown = all ? files : files.slice(0, FILES_AT_FIRST);
-  return (
-    <div class="diffs">
-      {shown.map((file, index) => (
-        <File key={index} file={file} planned={planned} />
-      ))}
-      {shown.length < files.length ? (
-        <Button small kind="quiet" onClick={() => setAll(true)}>
-          {strings.diff.moreFiles(files.length - shown.length)}
-        </Button>
-      ) : null}
-    </div>
-  );
+  return <DiffFiles diff={diff} file={(file, index) => <File key={index} file={file} planned={planned} />} />;
 }

@@ -1,6 +1,6 @@
 //! Clusters: small memories about one subject that a single note could hold.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use sidenote_change::merge::says;
 use sidenote_memory::statement::{Names, Statement};
@@ -35,20 +35,20 @@ pub(super) fn find(notes: &[Compared], known: &Known) -> Vec<Finding> {
         }
     }
     let mut found = Vec::new();
-    let mut taken: Vec<&str> = Vec::new();
+    let mut taken: HashSet<&str> = HashSet::new();
     for (title, group) in by_name.values().filter(|(_, group)| (FEWEST..=MOST).contains(&group.len())) {
         taken.extend(group.iter().map(|note| note.path()));
         found.extend(finding(title, group));
     }
     let mut by_tag: BTreeMap<Shared, (String, Vec<&Compared>)> = BTreeMap::new();
-    for (note, _) in small.iter().filter(|(note, _)| !taken.contains(&note.path())) {
+    for (note, _) in small.iter().filter(|(note, _)| !taken.contains(note.path())) {
         for tag in &note.memory.tags {
             let group = by_tag.entry(shared(note, &tag.to_lowercase()));
             group.or_insert_with(|| (tag.clone(), Vec::new())).1.push(note);
         }
     }
     for (tag, group) in by_tag.values().filter(|(_, group)| (FEWEST..=MOST).contains(&group.len())) {
-        if group.iter().all(|note| !taken.contains(&note.path())) {
+        if group.iter().all(|note| !taken.contains(note.path())) {
             taken.extend(group.iter().map(|note| note.path()));
             found.extend(finding(tag, group));
         }
