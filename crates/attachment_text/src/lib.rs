@@ -3,6 +3,10 @@
 //!
 //! A file may be hostile: callers run [`read`] in a process whose memory, time and output are limited.
 
+mod pdf;
+mod properties;
+mod xml;
+
 use serde::{Deserialize, Serialize};
 
 /// A format whose text can be read.
@@ -107,4 +111,23 @@ pub enum Unreadable {
     Encrypted,
     /// The file has more text than is read. The number is the limit in bytes.
     TooLong(usize),
+}
+
+/// How many bytes of text one file may have: ten times a book of 1,500 pages. More is data, of which nobody searches a
+/// sentence.
+pub const MAX_TEXT: usize = 32 << 20;
+
+/// Reads the text of a file.
+///
+/// # Errors
+///
+/// Fails if the file is damaged, needs a password or has more text than [`MAX_TEXT`].
+pub fn read(format: Format, bytes: &[u8]) -> Result<AttachmentText, Unreadable> {
+    let reading = || match format {
+        Format::Pdf => pdf::read(bytes),
+        _ => Err(Unreadable::Damaged("files of this format cannot be read".to_owned())),
+    };
+    // Parsers of others may still have an assertion that a hostile file breaks.
+    std::panic::catch_unwind(reading)
+        .unwrap_or_else(|_| Err(Unreadable::Damaged("the parser failed".to_owned())))
 }

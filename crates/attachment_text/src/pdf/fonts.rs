@@ -1,0 +1,188 @@
+//! Fonts of PDF: what their codes mean, and how wide they are.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use hayro_cmap::{BfString, CMap, CMapName};
+use hayro_font::kurbo::Vec2;
+use hayro_font::{CMapResolverFn, Font, FontCache, FontGlyph, FontQuery, FontResolverFn, StandardFont};
+use hayro_syntax::object::dict::keys;
+use hayro_syntax::object::{Array, Dict, Name, Rect, Stream};
+
+/// What all pages of a file share.
+pub(super) struct Fonts<'a> {
+    cache: FontCache<'a>,
+    faces: HashMap<Vec<u8>, Option<Rc<Face<'a>>>>,
+    font_resolver: FontResolverFn,
+    cmap_resolver: CMapResolverFn,
+    collections: HashMap<Vec<u8>, Option<Rc<CMap>>>,
+}
+
+impl<'a> Fonts<'a> {
+    pub(super) fn new() -> Self {
+        Self {
+            cache: FontCache::new(),
+            faces: HashMap::new(),
+            font_resolver: Arc::new(|query| {
+                Some(match query {
+                    FontQuery::Standard(font) => font.get_font_data(),
+                    FontQuery::Fallback(wanted) => wanted.pick_standard_font().get_font_data(),
+                })
+            }),
+            cmap_resolver: Arc::new(hayro_cmap::load_embedded),
+            collections: HashMap::new(),
+        }
+    }
+
+    pub(super) fn face(&mut self, dict: &Dict<'a>) -> Option<Rc<Face<'a>>> {
+        // A dictionary's bytes are its identity; the object that they stand in tells equal ones apart.
+        let mut key = dict.data().to_vec();
+        if let Some(id) = dict.obj_id() {
+            key.extend(format!("{id:?}").into_bytes());
+        }
+        if let Some(face) = self.faces.get(&key) {
+            return face.clone();
+        }
+        let font = self.cache.font(dict, &self.font_resolver, &self.cmap_resolver);
+        let unstated = self.unstated(dict);
+        let face = font.map(|font| Rc::new(Face::new(font, em_of_type3(dict), unstated)));
+        self.faces.insert(key, face.clone());
+        face
+    }
+
+    /// Returns what tells the text of codes where neither the font nor its glyphs' names do.
+    fn unstated(&mut self, font: &Dict<'a>) -> Unstated {
+        match font.get::<Name<'_>>(keys::SUBTYPE).as_deref() {
+            Some(keys::TYPE3 | keys::TRUE_TYPE) => Unstated::Codes,
+            Some(keys::TYPE0) if !font.contains_key(keys::TO_UNICODE) => {
+                self.characters(font).unwrap_or(Unstated::Nothing)
+            }
+            _ => Unstated::Nothing,
+        }
+    }
+
+    /// Returns the table of a font whose codes are numbers of one of Adobe's collections of characters.
+    fn characters(&mut self, font: &Dict<'a>) -> Option<Unstated> {
+        let descendant = font.get::<Array<'_>>(keys::DESCENDANT_FONTS)?.iter::<Dict<'_>>().next()?;
+        let system = descendant.get::<Dict<'_>>(b"CIDSystemInfo")?;
+        let ordering = system.get::<hayro_syntax::object::String<'_>>(keys::ORDERING)?;
+        let name = [b"Adobe-", ordering.as_bytes(), b"-UCS2"].concat();
+        let table = self.collections.entry(name.clone()).or_insert_with(|| {
+            let data = hayro_cmap::load_embedded(CMapName::from_bytes(&name))?;
+            CMap::parse(data, hayro_cmap::load_embedded).map(Rc::new)
+        });
+        let characters = table.clone()?;
+        let numbers = if let Some(stream) = font.get::<Stream<'_>>(keys::ENCODING) {
+            Some(CMap::parse(&stream.decoded_data().ok()?, hayro_cmap::load_embedded)?)
+        } else {
+            let name = font.get::<Name<'_>>(keys::ENCODING)?;
+            match CMapName::from_bytes(&name) {
+                CMapName::IdentityH | CMapName::IdentityV => None,
+                name => Some(CMap::parse(hayro_cmap::load_embedded(name)?, hayro_cmap::load_embedded)?),
+            }
+        };
+        Some(Unstated::Characters { numbers, characters })
+    }
+
+    pub(super) fn fallback(&self) -> Option<Rc<Face<'a>>> {
+        let font = self.cache.standard_font(StandardFont::Helvetica, &self.font_resolver)?;
+        Some(Rc::new(Face::new(font, 1.0, Unstated::Nothing)))
+    }
+}
+
+/// A font with what was found out about its codes.
+pub(super) struct Face<'a> {
+    pub(super) font: Font<'a>,
+    /// How large an em is in units of the font's size.
+    pub(super) em: f64,
+    unstated: Unstated,
+    codes: RefCell<HashMap<(u32, usize), Code>>,
+}
+
+/// What a code of a font means.
+#[derive(Clone)]
+pub(super) struct Code {
+    pub(super) text: Rc<str>,
+    pub(super) advance: Vec2,
+}
+
+impl<'a> Face<'a> {
+    fn new(font: Font<'a>, em: f64, unstated: Unstated) -> Self {
+        Self { font, em, unstated, codes: RefCell::default() }
+    }
+
+    pub(super) fn code(&self, code: u32, length: usize) -> Code {
+        self.codes.borrow_mut().entry((code, length)).or_insert_with(|| self.look_up(code, length)).clone()
+    }
+
+    fn look_up(&self, code: u32, length: usize) -> Code {
+        let text = match self.font.glyph(self.font.map_code(code), code) {
+            FontGlyph::Outline(glyph) => glyph.as_unicode(),
+            FontGlyph::Type3(glyph) => glyph.as_unicode(),
+        };
+        let text = match text.or_else(|| self.unstated.text(code, length)) {
+            Some(BfString::Char(c)) => Rc::from(c.to_string()),
+            Some(BfString::String(s)) => Rc::from(s),
+            None => Rc::from(""),
+        };
+        Code { text, advance: self.font.code_advance(code) }
+    }
+}
+
+/// Returns how large an em of a font is in units of its size. It is 1, but fonts of Type 3 have units of their own, of
+/// which the height of all glyphs and the widest glyph tell something: some glyphs are much higher than an em, and a small
+/// font may have narrow glyphs only.
+fn em_of_type3(font: &Dict<'_>) -> f64 {
+    if font.get::<Name<'_>>(keys::SUBTYPE).as_deref() != Some(keys::TYPE3) {
+        return 1.0;
+    }
+    let matrix = font.get::<[f64; 6]>(keys::FONT_MATRIX).unwrap_or([0.001, 0.0, 0.0, 0.001, 0.0, 0.0]);
+    let height = font.get::<Rect>(keys::FONT_BBOX).map_or(0.0, |bounds| bounds.height()) * matrix[3].abs();
+    let widths = font.get::<Array<'_>>(keys::WIDTHS);
+    let widest = widths.iter().flat_map(|widths| widths.iter::<f64>()).fold(0.0, f64::max) * matrix[0].abs();
+    let em = if height > 0.0 { height.min(widest.max(0.6 * height)) } else { widest };
+    if em > 0.0 && em.is_finite() { em } else { 1.0 }
+}
+
+/// What tells the text of codes where neither the font nor its glyphs' names do.
+enum Unstated {
+    /// Nothing does.
+    Nothing,
+    /// The codes are those of ASCII or of a font of TeX.
+    Codes,
+    /// The codes stand for numbers of a collection of characters; without a table they are these numbers.
+    Characters { numbers: Option<CMap>, characters: Rc<CMap> },
+}
+
+impl Unstated {
+    fn text(&self, code: u32, length: usize) -> Option<BfString> {
+        match self {
+            Self::Nothing => None,
+            Self::Codes => of_code(code),
+            Self::Characters { numbers, characters } => {
+                let number = match numbers {
+                    Some(numbers) => numbers.lookup_cid_code(code, u8::try_from(length).ok()?)?,
+                    None => code,
+                };
+                characters.lookup_bf_string(number)
+            }
+        }
+    }
+}
+
+/// Returns the text of a code without any name: ASCII and Latin 1, with which the encodings of TeX agree but for their
+/// ligatures.
+fn of_code(code: u32) -> Option<BfString> {
+    let ligature = match code {
+        0x0b | 0x1b => "ff",
+        0x0c | 0x1c => "fi",
+        0x0d | 0x1d => "fl",
+        0x0e | 0x1e => "ffi",
+        0x0f | 0x1f => "ffl",
+        0x21..=0x7e | 0xa1..=0xff => return char::from_u32(code).map(BfString::Char),
+        _ => return None,
+    };
+    Some(BfString::String(ligature.to_owned()))
+}
