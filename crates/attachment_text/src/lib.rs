@@ -3,8 +3,18 @@
 //!
 //! A file may be hostile: callers run [`read`] in a process whose memory, time and output are limited.
 
+mod docx;
+mod epub;
+mod html;
+mod open_document;
+mod package;
 mod pdf;
+mod pptx;
 mod properties;
+#[cfg(test)]
+mod tests;
+mod writer;
+mod xlsx;
 mod xml;
 
 use serde::{Deserialize, Serialize};
@@ -125,7 +135,14 @@ pub const MAX_TEXT: usize = 32 << 20;
 pub fn read(format: Format, bytes: &[u8]) -> Result<AttachmentText, Unreadable> {
     let reading = || match format {
         Format::Pdf => pdf::read(bytes),
-        _ => Err(Unreadable::Damaged("files of this format cannot be read".to_owned())),
+        Format::Docx => docx::read(bytes),
+        Format::Pptx => pptx::read(bytes),
+        Format::Xlsx => xlsx::read(bytes),
+        Format::Odt => open_document::read(bytes, PlaceKind::Chapter),
+        Format::Ods => open_document::read(bytes, PlaceKind::Sheet),
+        Format::Odp => open_document::read(bytes, PlaceKind::Slide),
+        Format::Epub => epub::read(bytes),
+        Format::Html => html::read(bytes),
     };
     // Parsers of others may still have an assertion that a hostile file breaks.
     std::panic::catch_unwind(reading)
