@@ -68,7 +68,7 @@ fn decoded(bytes: &[u8]) -> Cow<'_, str> {
         let rest = head.split_once(key)?.1.trim_start_matches(['"', '\'', ' ']);
         let end =
             rest.find(|c: char| !c.is_ascii_alphanumeric() && !"-_:.".contains(c)).unwrap_or(rest.len());
-        Encoding::for_label(rest[..end].as_bytes())
+        Encoding::for_label(&rest.as_bytes()[..end])
     });
     let encoding = match stated {
         Some(encoding) if encoding.is_ascii_compatible() => encoding,

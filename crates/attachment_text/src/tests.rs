@@ -1,6 +1,6 @@
 //! Tests of all formats, on small files that are written here.
 
-use std::io::{Cursor, Write};
+use std::io::{Cursor, Read, Write};
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
@@ -196,13 +196,16 @@ fn sound() -> Vec<(Format, Vec<u8>)> {
     ]
 }
 
-fn places(text: &AttachmentText) -> Vec<(Option<&str>, &str)> {
+/// The name and the text of a place.
+type Expected<'a> = (Option<&'a str>, &'a str);
+
+fn places(text: &AttachmentText) -> Vec<Expected<'_>> {
     text.places.iter().map(|Place { name, text, .. }| (name.as_deref(), text.as_str())).collect()
 }
 
 #[test]
 fn each_format_has_its_places() {
-    let cases: Vec<(Format, Vec<u8>, &[(Option<&str>, &str)])> = vec![
+    let cases: Vec<(Format, Vec<u8>, &[Expected<'_>])> = vec![
         (
             Format::Docx,
             docx(),
@@ -407,6 +410,41 @@ proptest! {
         prop_assert!(start.elapsed() < Duration::from_secs(10), "{:?} took {:?}", format, start.elapsed());
         prop_assert_ne!(result, Err(Unreadable::Damaged("the parser failed".to_owned())), "{:?}", format);
     }
+
+    #[test]
+    fn changed_parts_of_archives_end_soon(
+        which in 1_usize..8,
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<u8>()), 1..20),
+    ) {
+        let (format, bytes) = sound().swap_remove(which);
+        let start = Instant::now();
+        let result = read(format, &with_changed_parts(&bytes, &changes));
+        prop_assert!(start.elapsed() < Duration::from_secs(10), "{:?} took {:?}", format, start.elapsed());
+        prop_assert_ne!(result, Err(Unreadable::Damaged("the parser failed".to_owned())), "{:?}", format);
+    }
+}
+
+/// Changes bytes of the parts of an archive, behind its checksums.
+fn with_changed_parts(bytes: &[u8], changes: &[(prop::sample::Index, prop::sample::Index, u8)]) -> Vec<u8> {
+    let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).expect("the file is sound");
+    let mut parts = Vec::new();
+    for index in 0..archive.len() {
+        let mut part = archive.by_index(index).expect("the part is sound");
+        let mut content = Vec::new();
+        part.read_to_end(&mut content).expect("the part is sound");
+        parts.push((part.name().expect("the name is text").into_owned(), content));
+    }
+    for (part, at, byte) in changes {
+        let (_, content) = &mut parts[part.index(archive.len())];
+        let at = at.index(content.len());
+        content[at] = *byte;
+    }
+    let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, content) in parts {
+        writer.start_file(name, SimpleFileOptions::default()).expect("a vector takes all");
+        writer.write_all(&content).expect("a vector takes all");
+    }
+    writer.finish().expect("a vector takes all").into_inner()
 }
 
 /// Compares the words of PDF files with those of `pdftotext`, without order, and prints the share that was found.
@@ -423,7 +461,7 @@ fn words_of_pdf_files_are_those_of_pdftotext() {
                 folders.push(path);
                 continue;
             }
-            if !path.extension().is_some_and(|extension| extension == "pdf") {
+            if path.extension().is_none_or(|extension| extension != "pdf") {
                 continue;
             }
             let output =

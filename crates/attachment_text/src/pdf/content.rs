@@ -273,7 +273,7 @@ impl<'a> Reader<'_, 'a> {
             }
             TypedInstruction::BeginMarkedContent(_) => self.marked.push(Marked::default()),
             TypedInstruction::BeginMarkedContentWithProperties(marked) => {
-                self.begin_marked(&marked.1, resources)
+                self.begin_marked(marked.1, resources)
             }
             TypedInstruction::XObject(object) => {
                 if let Some(stream) = resources.get_x_object(object.0) {

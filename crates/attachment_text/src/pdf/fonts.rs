@@ -75,12 +75,14 @@ impl<'a> Fonts<'a> {
         });
         let characters = table.clone()?;
         let numbers = if let Some(stream) = font.get::<Stream<'_>>(keys::ENCODING) {
-            Some(CMap::parse(&stream.decoded_data().ok()?, hayro_cmap::load_embedded)?)
+            CMap::parse(&stream.decoded_data().ok()?, hayro_cmap::load_embedded).map(Box::new)
         } else {
             let name = font.get::<Name<'_>>(keys::ENCODING)?;
             match CMapName::from_bytes(&name) {
                 CMapName::IdentityH | CMapName::IdentityV => None,
-                name => Some(CMap::parse(hayro_cmap::load_embedded(name)?, hayro_cmap::load_embedded)?),
+                name => {
+                    CMap::parse(hayro_cmap::load_embedded(name)?, hayro_cmap::load_embedded).map(Box::new)
+                }
             }
         };
         Some(Unstated::Characters { numbers, characters })
@@ -153,7 +155,7 @@ enum Unstated {
     /// The codes are those of ASCII or of a font of TeX.
     Codes,
     /// The codes stand for numbers of a collection of characters; without a table they are these numbers.
-    Characters { numbers: Option<CMap>, characters: Rc<CMap> },
+    Characters { numbers: Option<Box<CMap>>, characters: Rc<CMap> },
 }
 
 impl Unstated {

@@ -147,12 +147,10 @@ fn in_reading_order(mut blocks: Vec<Block>) -> Vec<Block> {
     let count = blocks.len();
     let mut waits_for = vec![0_usize; count];
     let mut then: Vec<Vec<usize>> = vec![Vec::new(); count];
-    for a in 0..count {
-        for b in 0..count {
-            if a != b && is_before(&blocks, a, b) {
-                then[a].push(b);
-                waits_for[b] += 1;
-            }
+    for (a, later) in then.iter_mut().enumerate() {
+        later.extend((0..count).filter(|&b| a != b && is_before(&blocks, a, b)));
+        for &b in later.iter() {
+            waits_for[b] += 1;
         }
     }
     let mut order = Vec::with_capacity(count);
