@@ -10,7 +10,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -702,4 +702,23 @@ pub fn lower_thread_priority() {
             tracing::debug!(%error, "embedding in the background runs at full priority");
         }
     }
+}
+
+/// Limits the memory, the time and the files of this process for good.
+pub(super) fn limit_resources(limits: super::Confinement) -> io::Result<()> {
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    let limit = |resource, most: u64| {
+        setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) }).map_err(io::Error::from)
+    };
+    // Memory that is only reserved does not count, and the allocator reserves much.
+    limit(Resource::Data, limits.memory)?;
+    limit(Resource::Cpu, limits.seconds)?;
+    limit(Resource::Fsize, 0)?;
+    limit(Resource::Core, 0)
+}
+
+/// Returns whether the system ended a process because its processor time was used up.
+pub fn is_out_of_time(status: ExitStatus) -> bool {
+    use std::os::unix::process::ExitStatusExt as _;
+    status.signal() == Some(rustix::process::Signal::XCPU.as_raw())
 }

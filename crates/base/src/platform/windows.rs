@@ -13,7 +13,7 @@ use std::os::windows::fs::{FileExt as _, OpenOptionsExt as _};
 use std::os::windows::io::{AsHandle as _, BorrowedHandle, OwnedHandle};
 use std::os::windows::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -826,4 +826,18 @@ pub fn lower_thread_priority() {
     if let Err(error) = ffi::lower_thread_priority() {
         tracing::debug!(%error, "embedding in the background runs at full priority");
     }
+}
+
+/// Limits the memory and the time of this process for good, and lets it start no other one.
+pub(super) fn limit_resources(limits: super::Confinement) -> io::Result<()> {
+    /// The length of a second in the units of the system.
+    const SECOND: u64 = 10_000_000;
+    let memory = usize::try_from(limits.memory).unwrap_or(usize::MAX);
+    let time = i64::try_from(limits.seconds.saturating_mul(SECOND)).unwrap_or(i64::MAX);
+    ffi::limit_resources(memory, time)
+}
+
+/// Returns false: the system does not tell why it ended a process.
+pub fn is_out_of_time(_: ExitStatus) -> bool {
+    false
 }

@@ -30,7 +30,14 @@ use windows_sys::Win32::Storage::FileSystem::{
     LOCKFILE_FAIL_IMMEDIATELY, LockFileEx, SetFileInformationByHandle, UnlockFileEx,
 };
 use windows_sys::Win32::System::IO::{IO_STATUS_BLOCK, OVERLAPPED};
-use windows_sys::Win32::System::Threading::{GetCurrentThread, SetThreadPriority, THREAD_PRIORITY_LOWEST};
+use windows_sys::Win32::System::JobObjects::{
+    AssignProcessToJobObject, CreateJobObjectW, JOB_OBJECT_LIMIT_ACTIVE_PROCESS,
+    JOB_OBJECT_LIMIT_PROCESS_MEMORY, JOB_OBJECT_LIMIT_PROCESS_TIME, JOBOBJECT_EXTENDED_LIMIT_INFORMATION,
+    JobObjectExtendedLimitInformation, SetInformationJobObject,
+};
+use windows_sys::Win32::System::Threading::{
+    GetCurrentProcess, GetCurrentThread, SetThreadPriority, THREAD_PRIORITY_LOWEST,
+};
 
 /// The length of the buffer for a part of a listing, in units of eight bytes.
 const LISTING_BUFFER: usize = 8 << 10;
@@ -324,4 +331,34 @@ pub(super) fn unlock(file: &File) -> io::Result<()> {
 pub(super) fn lower_thread_priority() -> io::Result<()> {
     // SAFETY: the handle of the calling thread is always valid.
     check(unsafe { SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_LOWEST) })
+}
+
+/// Limits the memory of this process in bytes and its time in units of 100 ns, and lets it start no other one. The limits last
+/// as long as the process, because a job exists until its last process has ended.
+pub(super) fn limit_resources(memory: usize, time: i64) -> io::Result<()> {
+    // SAFETY: no attributes and no name are given, which the call allows.
+    let job = unsafe { CreateJobObjectW(ptr::null(), ptr::null()) };
+    if job.is_null() {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the handle was just made, and nothing else owns it.
+    let job = unsafe { OwnedHandle::from_raw_handle(job) };
+    let mut limits = JOBOBJECT_EXTENDED_LIMIT_INFORMATION::default();
+    limits.BasicLimitInformation.LimitFlags =
+        JOB_OBJECT_LIMIT_ACTIVE_PROCESS | JOB_OBJECT_LIMIT_PROCESS_MEMORY | JOB_OBJECT_LIMIT_PROCESS_TIME;
+    limits.BasicLimitInformation.ActiveProcessLimit = 1;
+    limits.BasicLimitInformation.PerProcessUserTimeLimit = time;
+    limits.ProcessMemoryLimit = memory;
+    let length = mem::size_of_val(&limits) as u32;
+    // SAFETY: the handle is open, and the limits have the length that is given.
+    check(unsafe {
+        SetInformationJobObject(
+            job.as_raw_handle(),
+            JobObjectExtendedLimitInformation,
+            (&raw const limits).cast(),
+            length,
+        )
+    })?;
+    // SAFETY: both handles are valid.
+    check(unsafe { AssignProcessToJobObject(job.as_raw_handle(), GetCurrentProcess()) })
 }
