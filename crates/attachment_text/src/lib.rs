@@ -61,6 +61,31 @@ impl Format {
     }
 }
 
+impl Format {
+    /// The formats and their names.
+    const NAMES: [(Self, &str); 9] = [
+        (Self::Pdf, "pdf"),
+        (Self::Docx, "docx"),
+        (Self::Pptx, "pptx"),
+        (Self::Xlsx, "xlsx"),
+        (Self::Odt, "odt"),
+        (Self::Ods, "ods"),
+        (Self::Odp, "odp"),
+        (Self::Epub, "epub"),
+        (Self::Html, "html"),
+    ];
+
+    /// Returns the name of the format.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(format, _)| *format == self).map_or("", |(_, name)| name)
+    }
+
+    /// Returns the format with a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(_, known)| *known == name).map(|(format, _)| *format)
+    }
+}
+
 /// What a place in an attachment is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

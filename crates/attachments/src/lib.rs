@@ -1,0 +1,138 @@
+//! Reading attachments: a child process of the same program, whose memory, time and output are limited, reads one file, and
+//! its text is kept in the user's cache by the hash of the file.
+//!
+//! A hostile file can end the child, and nothing else. Clones and worktrees of a vault share the cache, which can be deleted
+//! at any time.
+
+mod cache;
+mod child;
+mod text_files;
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lru::LruCache;
+use serde::{Deserialize, Serialize};
+pub use sidenote_attachment_text::{AttachmentText, Format, Place, PlaceKind, Unreadable};
+
+use crate::cache::TextCache;
+pub use crate::child::{COMMAND, serve};
+pub use crate::text_files::TextKind;
+
+/// The content hash of a file: BLAKE3 of its bytes.
+pub type Hash = [u8; 32];
+
+/// How many texts stay in memory: those of a page of results, and those of a group that is being indexed.
+const IN_MEMORY: NonZeroUsize = NonZeroUsize::MIN.saturating_add(31);
+
+/// How the text of an attachment is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Readable {
+    /// The file is text.
+    Text(TextKind),
+    /// A child process reads the file.
+    Document(Format),
+}
+
+impl Readable {
+    /// Returns how the text of a file is read, by the extension of its name; `None` if it has none that is searched.
+    pub fn of(name: &str) -> Option<Self> {
+        Format::of(name).map(Self::Document).or_else(|| TextKind::of(name).map(Self::Text))
+    }
+}
+
+/// What reading an attachment gave.
+pub type Outcome = Result<AttachmentText, Failure>;
+
+/// Why an attachment has no text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Failure {
+    /// The file itself.
+    Unreadable(Unreadable),
+    /// Reading took longer than it may.
+    TookTooLong,
+    /// The process that read the file ended: it took more memory than it may, or it has a bug.
+    Ended,
+}
+
+impl Failure {
+    /// Returns the reason as a phrase that follows the path of the file and a colon.
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Unreadable(Unreadable::Damaged(detail)) => format!("its text cannot be read: {detail}"),
+            Self::Unreadable(Unreadable::Encrypted) => {
+                "its text cannot be read: a password protects it".to_owned()
+            }
+            Self::Unreadable(Unreadable::TooLong(most)) => {
+                format!("it has more than {} MB of text, which is not searched", most / 1_000_000)
+            }
+            Self::TookTooLong => {
+                format!("reading its text took more than {} seconds, so it is not searched", child::SECONDS)
+            }
+            Self::Ended => format!(
+                "its text cannot be read within {} MB of memory, or the reader failed on it",
+                child::MEMORY / 1_000_000
+            ),
+        }
+    }
+}
+
+/// The texts of attachments: those that are kept, and the program that reads more.
+#[derive(Debug)]
+pub struct AttachmentTexts {
+    /// The program, which is started with [`COMMAND`].
+    program: PathBuf,
+    cache: Option<TextCache>,
+    recent: Mutex<LruCache<Hash, Arc<Outcome>>>,
+}
+
+impl AttachmentTexts {
+    /// Creates the access to texts that `program` reads, and that are kept below `folder`, if one is given.
+    pub fn new(program: PathBuf, folder: Option<PathBuf>) -> Self {
+        Self { program, cache: folder.map(TextCache::new), recent: Mutex::new(LruCache::new(IN_MEMORY)) }
+    }
+
+    /// Returns what reading the file with this hash gave, if it was read before.
+    pub fn known(&self, hash: &Hash) -> Option<Arc<Outcome>> {
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(outcome) = recent.get(hash) {
+            return Some(Arc::clone(outcome));
+        }
+        drop(recent);
+        let outcome = Arc::new(self.cache.as_ref()?.get(hash)?);
+        self.remember(*hash, &outcome);
+        Some(outcome)
+    }
+
+    /// Reads a file in a child process, unless it was read before. Returns `None` if `stop` returned true meanwhile, or no
+    /// process can be started now.
+    pub fn read(
+        &self,
+        format: Format,
+        bytes: &[u8],
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Option<Arc<Outcome>> {
+        let hash = *blake3::hash(bytes).as_bytes();
+        if let Some(outcome) = self.known(&hash) {
+            return Some(outcome);
+        }
+        let outcome = match child::read(&self.program, format, bytes, stop) {
+            Ok(outcome) => Arc::new(outcome?),
+            Err(error) => {
+                tracing::warn!("no process can be started that reads attachments: {error}");
+                return None;
+            }
+        };
+        if let Some(cache) = &self.cache {
+            cache.put(&hash, &outcome);
+        }
+        self.remember(hash, &outcome);
+        Some(outcome)
+    }
+
+    fn remember(&self, hash: Hash, outcome: &Arc<Outcome>) {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner).put(hash, Arc::clone(outcome));
+    }
+}
