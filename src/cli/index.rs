@@ -11,7 +11,7 @@ use sidenote_index::{EmbedReport, SyncReport};
 use super::progress::PhaseBar;
 use super::{CommandContext, Outcome, interrupt, output};
 
-/// Update the index from the files, and compute missing vectors.
+/// Update the index from the files, read new attachments, and compute missing vectors.
 ///
 /// Ctrl-C is safe: a batch of files is committed completely or not at all, and all vectors computed so far are kept. The
 /// exit code is 130 then. A second Ctrl-C ends the command at once.
@@ -36,6 +36,10 @@ struct IndexReply {
     passages: usize,
     /// Milliseconds until the index was up to date.
     index_ms: u128,
+    /// Attachments whose text was read.
+    attachments: usize,
+    /// Milliseconds that reading them took.
+    attachments_ms: u128,
     /// Passages that were embedded.
     embedded: usize,
     /// Passages whose vector was in your cache, because another clone, worktree or vault of yours had embedded the text.
@@ -73,6 +77,22 @@ pub(super) fn run(context: &mut CommandContext, args: &IndexArgs) -> Result<Outc
         context.out.message(&format!("warning: {change}"));
     }
     let started = Instant::now();
+    let mut attachments = 0;
+    if !interrupted.load(Ordering::Relaxed) {
+        let bar = PhaseBar::new();
+        let read = store.index().read_attachments(&bar.progress());
+        bar.finish();
+        attachments = match read {
+            // What was read so far is indexed.
+            Err(error) if interrupted.load(Ordering::Relaxed) => {
+                context.out.print_error(&error);
+                return Ok(Outcome::Interrupted);
+            }
+            read => read?,
+        };
+    }
+    let attachments_ms = started.elapsed().as_millis();
+    let started = Instant::now();
     let mut vectors = EmbedReport::default();
     if !args.no_embed && !interrupted.load(Ordering::Relaxed) {
         let bar = PhaseBar::new();
@@ -94,6 +114,8 @@ pub(super) fn run(context: &mut CommandContext, args: &IndexArgs) -> Result<Outc
         notes,
         passages,
         index_ms,
+        attachments,
+        attachments_ms,
         embedded: vectors.embedded,
         reused: vectors.reused,
         pending,
@@ -128,6 +150,13 @@ fn show(reply: &IndexReply) -> String {
             reply.index_ms as f64 / 1000.0,
             rate(report.read as f64, reply.index_ms),
             output::bytes(rate(report.bytes as f64, reply.index_ms) as u64),
+        ));
+    }
+    if reply.attachments > 0 {
+        text.push_str(&format!(
+            "read the text of {} in {:.1} s\n",
+            output::count(reply.attachments, "attachment"),
+            reply.attachments_ms as f64 / 1000.0
         ));
     }
     if reply.reused > 0 {

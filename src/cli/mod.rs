@@ -45,6 +45,7 @@ mod proposals;
 mod random;
 mod reach_check;
 mod read;
+mod read_attachment;
 mod recent;
 mod related;
 mod search;
@@ -414,6 +415,9 @@ pub fn main() -> ExitCode {
     if completions::complete() {
         return ExitCode::SUCCESS;
     }
+    if let Some(end) = read_attachment::serve_as_child() {
+        return end;
+    }
     start_tracing();
     let arguments = change::tag::expand_removed_tags(std::env::args_os());
     let wants_json = arguments.iter().any(|argument| argument == "--json");
@@ -535,6 +539,7 @@ fn run(cli: Cli, call: CommandCall, out: Output, has_changed: Arc<AtomicBool>) -
         session: own_session(&cli.command, cli.global.session),
         verb: call.verb,
         makes_vault: cli.command.makes_vault() && !call.is_dry_run,
+        reader: std::env::current_exe().ok(),
         clock: Clock::from_env()?,
         has_changed,
         ..Open::default()

@@ -49,6 +49,7 @@ fn name(phase: Phase) -> &'static str {
         Phase::Scan => "scanning",
         Phase::Parse => "indexing",
         Phase::Commit => "saving",
+        Phase::Read => "reading attachments",
         Phase::Merge => "merging the full text",
         Phase::Embed => "embedding",
         Phase::Graph => "building the vector graph",

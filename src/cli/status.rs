@@ -54,6 +54,13 @@ fn show(reply: &StatusReply) -> String {
                 counts.excluded
             ),
         ),
+        (
+            "attachments",
+            match counts.attachments_waiting {
+                0 => "all read".to_owned(),
+                waiting => format!("{waiting} not read yet; `sidenote index` reads them"),
+            },
+        ),
         ("links", format!("{} ({} unresolved)", counts.links, counts.unresolved)),
         ("link dialect", dialects(status)),
         ("passages", counts.passages.to_string()),

@@ -8,6 +8,7 @@
 
 mod agent_writes;
 mod apply;
+mod attachments;
 mod authority;
 mod atomic_file;
 mod body_edit;

@@ -38,6 +38,8 @@ export interface SearchResult {
   id: string;
   title: string;
   heading: string;
+  /** Where an attachment says it. */
+  place?: { kind: 'page' | 'slide' | 'sheet' | 'chapter'; number: number; name?: string };
   lines: [number, number];
   snippet: string;
   marks: Span[];

@@ -174,13 +174,10 @@ impl CatalogReader {
     /// Returns `Corrupt` if the catalog cannot be read.
     pub fn full_text_files(&self) -> Result<FileSet> {
         let mut found = Vec::new();
-        Check(self).visit_rows(
-            "SELECT id FROM files WHERE kind < 2 AND NOT excluded AND hash IS NOT NULL",
-            |row| {
-                found.push(row.get(0).map_err(sql("read"))?);
-                Ok(())
-            },
-        )?;
+        Check(self).visit_rows("SELECT id FROM files WHERE NOT excluded AND hash IS NOT NULL", |row| {
+            found.push(row.get(0).map_err(sql("read"))?);
+            Ok(())
+        })?;
         Ok(found.into_iter().collect())
     }
 }
@@ -208,6 +205,7 @@ impl Check<'_> {
             ("SELECT file, key, name, count FROM tags", "a tag"),
             ("SELECT file, key, ord FROM passages", "a passage"),
             ("SELECT file, line, status, text FROM tasks", "a task"),
+            ("SELECT file FROM waiting", "an attachment that waits"),
         ] {
             self.visit_rows(query, |row| {
                 let file = of_file(row).map_err(sql("read"))?;
@@ -218,6 +216,7 @@ impl Check<'_> {
                             && is_within(row, 2, 0, 2)
                             && (is_null(row, 3) || is_text_at(row, 3))
                     }
+                    "an attachment that waits" => true,
                     "a task" => is_within(row, 1, 1, MAX_NUMBER) && is_text_at(row, 2) && is_text_at(row, 3),
                     "a tag" => is_text_at(row, 1) && is_text_at(row, 2) && is_within(row, 3, 0, MAX_NUMBER),
                     _ => is_within(row, 1, i64::MIN, i64::MAX) && is_within(row, 2, 0, MAX_NUMBER),
@@ -238,7 +237,7 @@ impl Check<'_> {
         self.visit_rows("SELECT key, value FROM meta", |row| expect(is_valid(row), "a number"))
     }
 
-    /// Checks the rows of files, and returns for each id whether the file is a note or canvas.
+    /// Checks the rows of files, and returns for each id whether the file may have details.
     fn verify_files(&self) -> Result<HashMap<FileId, bool>> {
         let mut files = HashMap::new();
         let query = format!("SELECT {FILE_COLUMNS}, f.ctime, f.racy, f.name_key, f.path_id FROM files f");
@@ -267,7 +266,7 @@ impl Check<'_> {
                         .get_ref(18)
                         .is_ok_and(|id| id.as_blob() == Ok(path_uuid(&path).as_bytes().as_slice())),
                 };
-            files.insert(id, kind != FileKind::Attachment);
+            files.insert(id, kind != FileKind::Attachment || !is_null(row, 4));
             expect(is_valid, "a file")
         })?;
         Ok(files)

@@ -24,6 +24,29 @@ pub struct ValidAt {
     pub invalid: Arc<Vec<FileId>>,
 }
 
+/// The kinds of files that a filter selects.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Kinds {
+    /// Notes alone.
+    #[default]
+    Notes,
+    /// Notes and canvases.
+    NotesAndCanvases,
+    /// All that is searched: notes, canvases, and attachments whose text was read.
+    Searched,
+}
+
+impl Kinds {
+    /// Returns the condition in SQL.
+    fn condition(self) -> &'static str {
+        match self {
+            Self::Notes => "f.kind = 0",
+            Self::NotesAndCanvases => "f.kind < 2",
+            Self::Searched => "(f.kind < 2 OR f.hash IS NOT NULL)",
+        }
+    }
+}
+
 /// A filter that selects notes. A note must meet all conditions that are set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
@@ -45,8 +68,8 @@ pub struct Filter {
     pub updated_before: Option<Timestamp>,
     /// The instant at which the note must be valid ([`ValidityTable::valid_at`](sidenote_index::validity::ValidityTable::valid_at)).
     pub valid: Option<ValidAt>,
-    /// Whether canvases are selected as well as notes.
-    pub with_canvases: bool,
+    /// The kinds of files that are selected.
+    pub kinds: Kinds,
     /// The inactive states whose notes are not selected.
     pub hidden: Inactive,
 }
@@ -54,8 +77,8 @@ pub struct Filter {
 impl Filter {
     /// Returns whether the filter selects every active note.
     pub fn is_unrestricted(&self) -> bool {
-        let Self { with_canvases, hidden, .. } = *self;
-        *self == Self { with_canvases, hidden, ..Self::default() }
+        let Self { kinds, hidden, .. } = *self;
+        *self == Self { kinds, hidden, ..Self::default() }
     }
 
     /// The column of the time of creation, and the bit of its local form.
@@ -67,7 +90,7 @@ impl Filter {
     pub(super) fn condition(&self) -> (String, Vec<Sql>) {
         let mut parts = vec!["NOT f.excluded".to_owned()];
         let mut values: Vec<Sql> = Vec::new();
-        parts.push(if self.with_canvases { "f.kind < 2" } else { "f.kind = 0" }.to_owned());
+        parts.push(self.kinds.condition().to_owned());
         if self.hidden != Inactive::default() {
             parts.push(format!("(f.put_away & {}) = 0", self.hidden.code()));
         }

@@ -30,7 +30,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-pub use filter::{Filter, ValidAt};
+pub use filter::{Filter, Kinds, ValidAt};
 pub use links::LinkTexts;
 pub use names::path_id_query;
 pub use paths::Places;
@@ -395,6 +395,7 @@ impl CatalogReader {
                 id: file.id,
                 path: file.path,
                 kind: file.kind,
+                is_read: file.hash.is_some(),
                 note_type: file.note_type.map(|text| text.to_lowercase()),
                 category: file.category.map(|text| text.to_lowercase()),
                 created: file.created,
@@ -435,6 +436,14 @@ impl CatalogReader {
         )
     }
 
+    /// Lists the attachments whose text was read.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the catalog cannot be read.
+    pub fn read_attachments(&self) -> Result<Vec<FileId>> {
+        self.collect("SELECT id FROM files WHERE kind = 2 AND hash IS NOT NULL", [], |row| row.get(0))
+    }
+
     /// Lists the files that are in any of the given inactive states.
     pub fn inactive_files(&self, states: Inactive) -> Result<Vec<FileId>> {
         self.collect(
@@ -468,7 +477,7 @@ impl CatalogReader {
     /// Lists at most `limit` searchable files, the most recently changed first.
     pub fn newest_first(&self, limit: Option<usize>) -> Result<Vec<FileId>> {
         self.collect(
-            "SELECT id FROM files WHERE kind < 2 AND NOT excluded ORDER BY mtime DESC, id LIMIT ?1",
+            "SELECT id FROM files WHERE (kind < 2 OR hash IS NOT NULL) AND NOT excluded ORDER BY mtime DESC, id LIMIT ?1",
             [limit.map_or(-1, |limit| limit as i64)],
             |row| row.get(0),
         )

@@ -112,6 +112,31 @@ impl PathQueries<'_> {
         })
     }
 
+    /// Lists the attachments whose text is still to be read, the newest first, each with its size.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the catalog cannot be read.
+    pub fn waiting(&self) -> Result<Vec<(NotePath, u64)>> {
+        self.0.collect(
+            "SELECT f.path, f.size FROM waiting w JOIN files f ON f.id = w.file ORDER BY f.mtime DESC, f.path",
+            [],
+            |row| Ok((read_path(row, 0)?, row.get::<_, i64>(1)? as u64)),
+        )
+    }
+
+    /// Lists the attachments that have a problem, each with its problems as a JSON array.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the catalog cannot be read.
+    pub fn attachment_problems(&self) -> Result<Vec<(NotePath, String)>> {
+        self.0.collect(
+            "SELECT f.path, d.problems FROM details d JOIN files f ON f.id = d.file
+             WHERE d.problems IS NOT NULL AND f.kind = 2 ORDER BY f.path",
+            [],
+            |row| Ok((read_path(row, 0)?, row.get(1)?)),
+        )
+    }
+
     /// Lists all files, as (path, id).
     pub fn all(&self) -> Result<Vec<(NotePath, FileId)>> {
         self.0.collect("SELECT path, id FROM files", [], |row| Ok((read_path(row, 0)?, row.get(1)?)))

@@ -85,7 +85,7 @@ impl PropertyQueries<'_> {
         let mut statement = self
             .0
             .db
-            .prepare_cached("SELECT d.file, d.properties FROM details d JOIN files f ON f.id = d.file WHERE NOT f.excluded AND d.properties <> '[]'")
+            .prepare_cached("SELECT d.file, d.properties FROM details d JOIN files f ON f.id = d.file WHERE f.kind < 2 AND NOT f.excluded AND d.properties <> '[]'")
             .map_err(sql("read"))?;
         let mut rows = statement.query([]).map_err(sql("read"))?;
         while let Some(row) = rows.next().map_err(sql("read"))? {

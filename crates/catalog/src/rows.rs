@@ -26,7 +26,7 @@ pub enum FileKind {
     Note,
     /// A JSON Canvas.
     Canvas,
-    /// Any other file: it can be a link target, and is not searched.
+    /// Any other file: it can be a link target, and is searched where its text can be read.
     Attachment,
 }
 
@@ -200,7 +200,8 @@ pub struct FileRow {
     pub kind: FileKind,
     /// The length in bytes.
     pub size: u64,
-    /// The hash of the content; `None` for attachments.
+    /// The hash of the content that was read; `None` for an attachment whose text is not read, and for a file that cannot be
+    /// read.
     pub hash: Option<Hash>,
     /// Whether the settings exclude the file from searches and lists.
     pub excluded: bool,
@@ -227,6 +228,11 @@ pub struct FileRow {
 }
 
 impl FileRow {
+    /// Returns whether the catalog has more of the file than its row: it is a note, a canvas, or an attachment that was read.
+    pub fn has_details(&self) -> bool {
+        self.kind != FileKind::Attachment || self.hash.is_some()
+    }
+
     /// Takes in that the file existed at a time. The earliest such time is when the note was created, unless the note says
     /// more.
     pub fn existed_at(&mut self, at: Option<Timestamp>) {
@@ -244,6 +250,8 @@ pub struct FileEntry {
     pub path: NotePath,
     /// The kind of the file.
     pub kind: FileKind,
+    /// Whether its content was read.
+    pub is_read: bool,
     /// The `type` property in lower case.
     pub note_type: Option<String>,
     /// The `category` property in lower case.
@@ -259,9 +267,10 @@ pub struct FileEntry {
 }
 
 impl FileEntry {
-    /// Returns whether searches match the content of the file: notes, canvases and bases (docs/spec/obsidian.md 8.2).
+    /// Returns whether searches match the content of the file: notes, canvases, bases (docs/spec/obsidian.md 8.2), and
+    /// attachments that were read.
     pub fn is_text(&self) -> bool {
-        self.kind != FileKind::Attachment || self.is_base()
+        self.kind != FileKind::Attachment || self.is_read || self.is_base()
     }
 
     /// Returns whether the file is a base. The text of bases is not indexed.
@@ -435,6 +444,8 @@ pub struct Record {
     pub sections: Vec<usize>,
     /// Whether a link names a part of a note, such as a heading.
     pub names_parts: bool,
+    /// Whether the file is an attachment whose text is still to be read.
+    pub waits: bool,
 }
 
 /// The totals of a catalog.
@@ -446,6 +457,8 @@ pub struct Counts {
     pub canvases: usize,
     /// The number of other files.
     pub attachments: usize,
+    /// The number of attachments whose text is still to be read.
+    pub attachments_waiting: usize,
     /// The number of files that the settings exclude.
     pub excluded: usize,
     /// The number of passages.

@@ -2,7 +2,7 @@
 
 /// The version of the schema. It is raised whenever tables change shape or parsing changes meaning; an index of another
 /// version is rebuilt.
-pub const SCHEMA_VERSION: i64 = 24;
+pub const SCHEMA_VERSION: i64 = 25;
 
 /// The tables, and the one index that is needed from the beginning.
 pub(super) const SCHEMA: &str = "
@@ -28,6 +28,7 @@ CREATE TABLE tasks (file INTEGER, ord INTEGER, line INTEGER NOT NULL, status TEX
 CREATE TABLE passages (key INTEGER, file INTEGER, ord INTEGER NOT NULL, PRIMARY KEY (key, file)) WITHOUT ROWID;
 CREATE TABLE dialects (folder TEXT PRIMARY KEY, dialect TEXT NOT NULL, root TEXT NOT NULL, below_root TEXT NOT NULL, marker TEXT, reason TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE folders (folder TEXT PRIMARY KEY, files INTEGER NOT NULL, racy INTEGER NOT NULL, sum BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE waiting (file INTEGER PRIMARY KEY);
 CREATE TABLE intents (path TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE UNIQUE INDEX files_path ON files (path);
 ";
@@ -59,6 +60,7 @@ pub(super) const INDEXES: &[(&str, &str)] = &[
     ("details_problems", "details (file) WHERE problems IS NOT NULL"),
     ("details_parts", "details (file) WHERE names_parts"),
     ("files_path_id", "files (path_id) WHERE path_id IS NOT NULL"),
+    ("files_read_attachments", "files (kind) WHERE kind = 2 AND hash IS NOT NULL"),
     ("files_put_away", "files (put_away) WHERE put_away <> 0"),
     ("relations_type", "relations (type)"),
     ("links_target", "links (target) WHERE target IS NOT NULL"),

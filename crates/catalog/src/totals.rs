@@ -33,6 +33,14 @@ impl TotalQueries<'_> {
         self.count("SELECT count(*) FROM files WHERE kind = 0")
     }
 
+    /// Counts the attachments whose text is still to be read.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the catalog cannot be read.
+    pub fn waiting(&self) -> Result<usize> {
+        self.count("SELECT count(*) FROM waiting")
+    }
+
     /// Returns the number of passages, as it is kept by difference.
     ///
     /// # Errors
@@ -66,6 +74,7 @@ impl TotalQueries<'_> {
             notes: count(FileKind::Note),
             canvases: count(FileKind::Canvas),
             attachments: count(FileKind::Attachment),
+            attachments_waiting: self.waiting()?,
             excluded: self.count("SELECT count(*) FROM files WHERE excluded")?,
             passages: self.passages()?,
             links: self.links()?,

@@ -16,9 +16,7 @@ use crate::links::{LinkpathIds, read_evidence};
 use crate::rows::path_uuid_of;
 use crate::schema::{INDEXES, NAME_ALIAS, NAME_ID, NAME_TITLE, PAGE, SCHEMA, SCHEMA_VERSION};
 use crate::tasks::put_tasks;
-use crate::{
-    CACHE, CatalogReader, CreationSource, FileId, FileKind, LAST_ID, Record, Stat, TimeSources, check, sql,
-};
+use crate::{CACHE, CatalogReader, CreationSource, FileId, LAST_ID, Record, Stat, TimeSources, check, sql};
 
 /// The page cache of a connection during a large batch, in kilobytes.
 const CACHE_FOR_BULK: u32 = 32_768;
@@ -305,6 +303,7 @@ impl CatalogWriter {
             "DELETE FROM links WHERE source = ?1",
             "DELETE FROM relations WHERE source = ?1",
             "DELETE FROM tasks WHERE file = ?1",
+            "DELETE FROM waiting WHERE file = ?1",
         ] {
             self.execute(statement, id)?;
         }
@@ -376,7 +375,10 @@ impl CatalogWriter {
                 row.time_sources.code(),
             ],
         )?;
-        if row.kind == FileKind::Attachment {
+        if record.waits {
+            self.run("INSERT INTO waiting VALUES (?1)", params![row.id])?;
+        }
+        if !row.has_details() {
             return Ok(());
         }
         self.counts.add_passages(record.passages.len() as i64);

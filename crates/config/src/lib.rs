@@ -256,6 +256,11 @@ impl EmbedConfig {
     }
 }
 
+/// Returns the folder for the texts of attachments that all vaults of the user share.
+pub fn attachment_cache() -> Option<PathBuf> {
+    user_cache().map(|cache| cache.join("attachments"))
+}
+
 /// Settings about reranking.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -191,11 +191,15 @@ pub(super) fn compare(
         let states = match scope {
             SyncScope::All => vault_states(vault, catalog, &settings, redo, listings)?,
             SyncScope::Only { files, paths } => path_states(vault, catalog, files, paths)?,
+            SyncScope::Attachments(files) => path_states(vault, catalog, files, &[])?,
         };
+        // Whether an attachment was read says no time of its file.
+        let reads_again = matches!(scope, SyncScope::Attachments(_));
         let FileStates { found, indexed, mut report } = states;
         progress(Phase::Parse, 0, found.len().max(indexed.len()));
         report.warnings.extend(settings.warnings.iter().cloned());
-        let (mut changed, mut removed) = changes_of(vault, catalog, &settings, redo, found, indexed)?;
+        let (mut changed, mut removed) =
+            changes_of(vault, catalog, &settings, (redo, reads_again), found, indexed)?;
         find_moves(vault, catalog, &mut changed, &mut removed, &mut report)?;
         assign_ids(catalog, &mut changed)?;
         Ok(FileChanges { changed, removed, report })
@@ -280,7 +284,7 @@ fn changes_of(
     vault: &Vault,
     catalog: &CatalogReader,
     settings: &Settings,
-    redo: &Redo,
+    (redo, reads_again): (&Redo, bool),
     found: Vec<FileStat>,
     indexed: Vec<IndexedFile>,
 ) -> Result<(Vec<ChangedFile>, Vec<IndexedFile>)> {
@@ -291,7 +295,7 @@ fn changes_of(
             removed.extend(old);
             continue;
         };
-        let is_forced = redo.covers(&stat.path);
+        let is_forced = reads_again || redo.covers(&stat.path);
         if !is_forced && old.as_ref().is_some_and(|old| is_unchanged(&stat, old, settings)) {
             continue;
         }

@@ -13,6 +13,7 @@ use sidenote_catalog::{
 };
 use sidenote_language::language::{Language, detect};
 use sidenote_links::dialect_evidence::LinkEvidence;
+use sidenote_markdown::attachment::{self, Place};
 use sidenote_markdown::canvas;
 use sidenote_markdown::decode::decode_whole;
 use sidenote_markdown::frontmatter::Frontmatter;
@@ -28,6 +29,8 @@ use sidenote_markdown::span::Span;
 use sidenote_markdown::tag_conversion::unconverted_names;
 use sidenote_vectors::passage_key;
 use unicode_normalization::{IsNormalized, is_nfc_quick};
+
+use crate::attachment_document::piece_kind;
 
 /// About how many bytes at the beginning of a note tell its language. They are more words than are looked at.
 const LANGUAGE_SAMPLE: usize = 1 << 13;
@@ -45,7 +48,7 @@ pub struct IndexedDocument {
     pub entry: Option<AnalyzedNote>,
 }
 
-/// A parsed note or canvas: its decoded text and its structure.
+/// A parsed note, canvas or text of an attachment: its decoded text and its structure.
 #[derive(Debug, Clone)]
 pub struct ParsedNote {
     /// The decoded text. Offsets in it are those of the file.
@@ -56,6 +59,8 @@ pub struct ParsedNote {
     pub title: String,
     /// The text of a canvas with its JSON escapes replaced by text of the same length. Pieces are cut from it.
     unescaped: Option<String>,
+    /// Whether this is the text of an attachment.
+    pub is_attachment: bool,
     /// The starts of the lines, computed on first use.
     lines: OnceLock<Lines>,
     /// The passages, cut on first use.
@@ -65,18 +70,21 @@ pub struct ParsedNote {
 }
 
 impl ParsedNote {
-    /// Parses a note or canvas; never fails. Owned bytes are not copied.
+    /// Parses a note, a canvas or the text of an attachment in the form of [`attachment`]; never fails. Owned bytes are not
+    /// copied.
     pub fn new<'b>(path: &NotePath, bytes: impl Into<Cow<'b, [u8]>>) -> Self {
         let (text, problem) = decode_whole(bytes.into());
-        let (mut note, unescaped) = if path.is_canvas() {
-            (canvas::parse(&text), Some(canvas::searchable(&text).into_owned()))
-        } else {
-            (Note::parse(&text), None)
+        let kind = FileKind::of(path);
+        let (mut note, unescaped) = match kind {
+            FileKind::Canvas => (canvas::parse(&text), Some(canvas::searchable(&text).into_owned())),
+            FileKind::Note => (Note::parse(&text), None),
+            FileKind::Attachment => (attachment::parse(&text, piece_kind(path)), None),
         };
         note.problems.extend(problem);
-        let title = title_of(path, &note);
+        let is_attachment = kind == FileKind::Attachment;
+        let title = if is_attachment { path.name().to_owned() } else { title_of(path, &note) };
         let (lines, passages, language) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Self { lines, passages, language, text, note, title, unescaped }
+        Self { lines, passages, language, text, note, title, unescaped, is_attachment }
     }
 
     /// Returns the text that pieces and passages are cut from: that of the file, or of a canvas the one without
@@ -107,7 +115,23 @@ impl ParsedNote {
 
     /// Returns the pieces that are indexed as the body.
     fn body_pieces(&self) -> impl Iterator<Item = &Piece> {
-        self.note.pieces.iter().filter(|piece| BODY.contains(&piece.kind))
+        // The numbers of pages and slides are no words of an attachment.
+        let is_label = |piece: &&Piece| self.is_attachment && piece.kind == PieceKind::Heading;
+        self.note
+            .pieces
+            .iter()
+            .filter(|piece| BODY.contains(&piece.kind))
+            .filter(move |piece| !is_label(piece))
+    }
+
+    /// Returns the place in which the first of some lines that has text lies. See [`ParsedNote::place_at`].
+    pub fn place_of(&self, (first, _): (usize, usize)) -> Option<Place> {
+        self.place_at(self.lines().start(first))
+    }
+
+    /// Returns the place in which an offset lies, if this is the text of an attachment that has places.
+    pub fn place_at(&self, offset: usize) -> Option<Place> {
+        Some(()).filter(|()| self.is_attachment).and_then(|()| attachment::place_at(&self.note, offset))
     }
 
     /// Appends the text that is indexed as the body.
@@ -133,7 +157,7 @@ impl ParsedNote {
     }
 
     /// Visits the texts that [`ParsedNote::embedded_texts`] returns.
-    fn each_embedded_text(&self, mut visit: impl FnMut(&str)) {
+    pub(crate) fn each_embedded_text(&self, mut visit: impl FnMut(&str)) {
         each_embedded_text(self.prose(), &self.note, &self.title, &mut visit);
         let summary = property_text(&self.note, "summary");
         summary.filter(|summary| !summary.trim().is_empty()).iter().for_each(|summary| visit(summary));
@@ -171,12 +195,12 @@ fn first_time(note: &Note, names: &[&str]) -> Option<StatedTime> {
     names.iter().find_map(|name| property_text(note, name).and_then(|text| StatedTime::parse(&text)))
 }
 
-fn is_local(time: &StatedTime) -> bool {
+pub(crate) fn is_local(time: &StatedTime) -> bool {
     matches!(time, StatedTime::Local(_))
 }
 
 impl IndexedDocument {
-    /// Creates the document of an attachment, which can only be the target of links.
+    /// Creates the document of an attachment whose text is not known. It can only be the target of links.
     pub fn attachment(path: &NotePath, stat: Stat, racy: bool, excluded: bool) -> Self {
         let changed = Timestamp::from_nanos(stat.mtime_ns);
         Self {
@@ -211,6 +235,7 @@ impl IndexedDocument {
                 passages: Vec::new(),
                 sections: Vec::new(),
                 names_parts: false,
+                waits: false,
             },
             entry: None,
         }
@@ -354,7 +379,7 @@ fn relation_records(
     rules: &RelationRules,
     groups: &[usize],
 ) -> Vec<Relation> {
-    if reading.is_canvas() {
+    if reading.is_canvas() || reading.is_attachment {
         return Vec::new();
     }
     let aliases = reading.note.frontmatter.iter().flat_map(|front| &front.aliases).map(String::as_str);
@@ -412,7 +437,7 @@ fn link_groups(note: &Note) -> (Vec<LinkGroup>, Vec<usize>) {
 }
 
 /// Collects the text of each field of a note into an empty entry.
-fn collect_texts(path: &NotePath, reading: &ParsedNote, record: &Record, entry: &mut IndexedText) {
+pub(crate) fn collect_texts(path: &NotePath, reading: &ParsedNote, record: &Record, entry: &mut IndexedText) {
     let note = &reading.note;
     entry.title.push_str(&reading.title);
     let mut known = HashSet::new();
@@ -424,7 +449,8 @@ fn collect_texts(path: &NotePath, reading: &ParsedNote, record: &Record, entry: 
         }
     }
     for heading in &note.headings {
-        entry.headings.push_str(&heading.text);
+        let named = reading.place_at(heading.span.start).map(|place| place.name.unwrap_or_default());
+        entry.headings.push_str(named.as_deref().unwrap_or(&heading.text));
         entry.headings.push('\n');
     }
     let is = |kinds: &'static [PieceKind]| move |piece: &&Piece| kinds.contains(&piece.kind);
@@ -494,7 +520,8 @@ fn push_remaining(
     };
     let values = note.frontmatter.iter().flat_map(|front| &front.properties).flat_map(|value| &value.scalars);
     let held = |piece: &&Piece| match piece.kind {
-        PieceKind::Prose | PieceKind::Heading | PieceKind::Code | PieceKind::Math => true,
+        PieceKind::Heading => !reading.is_attachment,
+        PieceKind::Prose | PieceKind::Code | PieceKind::Math => true,
         // It is in `meta` as it stands.
         PieceKind::Url => is_at_word_boundaries(&reading.text, piece.span),
         PieceKind::Comment => false,

@@ -6,6 +6,8 @@
 mod open;
 mod writer;
 mod active_model;
+pub mod attachment_document;
+pub mod attachments;
 mod checksums;
 mod diff;
 mod directory;
@@ -33,6 +35,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use sidenote_attachments::AttachmentTexts;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_base::platform;
 use sidenote_bm25::{Bm25, Bm25Snapshot};
@@ -78,6 +81,8 @@ pub enum SyncScope {
         /// Paths of files, or of folders with all indexed files in them.
         paths: Vec<String>,
     },
+    /// These attachments, with the texts that are known of them.
+    Attachments(Vec<NotePath>),
 }
 
 impl SyncScope {
@@ -96,6 +101,8 @@ pub enum Phase {
     Parse,
     /// Committing the batch to the disk.
     Commit,
+    /// Reading attachments. Progress is counted in files.
+    Read,
     /// Merging the full text of many new files.
     Merge,
     /// Embedding. Progress is counted in passages.
@@ -148,6 +155,8 @@ pub struct Options {
     pub embedder: Option<Arc<dyn Embed>>,
     /// The folder of the vectors that all vaults of the user share; none to share none.
     pub shared_vectors: Option<PathBuf>,
+    /// Reads the texts of attachments; without it they are not read.
+    pub attachments: Option<Arc<AttachmentTexts>>,
     /// Finds the previous model, whose vectors are used until those of `embedder` are complete.
     pub earlier: PreviousModels,
     /// The rules by which relations are found. The index is rebuilt if it was made by others.
@@ -175,6 +184,8 @@ pub struct Snapshot {
     pub generation: i64,
     /// The number of passages without a vector.
     pub pending: usize,
+    /// The number of attachments whose text is still to be read.
+    pub waiting: usize,
     /// The model that the vectors belong to. It embeds the queries, too.
     pub model: Option<Arc<dyn Embed>>,
     /// Whether this is the previous model, whose vectors are used until those of the configured model are complete.
@@ -299,12 +310,14 @@ fn take_snapshot(
     let transaction = catalog.read();
     let generation = transaction.generation()?;
     let pending = usize::try_from(transaction.meta("pending")?.unwrap_or(0)).unwrap_or(0);
+    let waiting = transaction.totals().waiting()?;
     drop(transaction);
     Ok(Snapshot {
         bm25: bm25.reload()?,
         vectors,
         generation,
         pending,
+        waiting,
         model: active.model,
         is_former: active.is_former,
         catalog,

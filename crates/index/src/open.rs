@@ -111,6 +111,7 @@ pub(super) fn open_to_write(
             state: if whole { State::Sealed } else { State::Open },
             next_sync: if options.rebuild || has_other_rules { NextSync::Rebuild } else { NextSync::Changes },
             relations: Arc::clone(&options.relations),
+            attachments: options.attachments.clone(),
             catalog,
             bm25: Arc::clone(&bm25),
             full_text: None,

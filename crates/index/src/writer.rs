@@ -21,6 +21,7 @@ use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 
 pub(crate) use plan::{NextSync, OtherVectors, State};
+use sidenote_attachments::AttachmentTexts;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_base::parallel::{no_thread, start_some};
 use sidenote_base::{parallel, platform};
@@ -91,6 +92,8 @@ pub(crate) struct Writer {
     pub(crate) next_sync: NextSync,
     /// The rules by which relations are found.
     pub(crate) relations: Arc<RelationRules>,
+    /// The texts of attachments, if they are read.
+    pub(crate) attachments: Option<Arc<AttachmentTexts>>,
     /// The catalog that is written: the staged one while the state is [`State::Staging`].
     pub(crate) catalog: CatalogWriter,
     pub(crate) bm25: Arc<Bm25>,
@@ -152,7 +155,8 @@ impl Writer {
             return Ok(changes.report);
         }
         self.remove_seal()?;
-        let plan = Plan::new(changes.changed.len(), starts_empty, redo);
+        let reads_attachments = matches!(scope, SyncScope::Attachments(_));
+        let plan = Plan { reads_attachments, ..Plan::new(changes.changed.len(), starts_empty, redo) };
         if plan.is_bulk() {
             // A bulk batch is repeated as a whole after a crash, so its paths need not be listed.
             self.catalog.set_intents(std::iter::once("*"))?;
@@ -257,7 +261,7 @@ impl Writer {
             report.removed += 1;
             report.touched.push(known.path.clone());
         }
-        if !self.read_all(changed, plan, &mut batch, report, progress, stop)? {
+        if !self.read_all(changed, plan, &mut batch, report, (progress, stop))? {
             return Ok(false);
         }
         progress(Phase::Commit, 0, 0);
@@ -403,22 +407,22 @@ impl Writer {
         plan: &Plan,
         batch: &mut Batch,
         report: &mut SyncReport,
-        progress: &Progress,
-        stop: &AtomicBool,
+        (progress, stop): (&Progress, &AtomicBool),
     ) -> Result<bool> {
         let total = changed.len();
         let (vault, rules) = (Arc::clone(&self.vault), Arc::clone(&self.relations));
+        let texts = self.attachments.clone().filter(|_| plan.reads_attachments);
         let next = AtomicUsize::new(0);
         let (sender, receiver) = sync_channel::<Vec<FileRead>>(4);
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(total.max(1));
         std::thread::scope(|scope| {
             let start = |_| {
                 let sender = sender.clone();
-                let (vault, rules, next) = (&vault, &rules, &next);
+                let (vault, rules, next, texts) = (&vault, &rules, &next, texts.as_deref());
                 let read = move || {
                     let mut analyzer = Analyzer::default();
                     loop {
-                        let group = read_group(vault, changed, next, &mut analyzer, rules);
+                        let group = read_group(vault, changed, next, &mut analyzer, rules, texts);
                         // The receiver is gone once the batch is stopped.
                         if group.is_empty() || sender.send(group).is_err() {
                             break;

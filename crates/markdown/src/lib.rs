@@ -13,6 +13,7 @@
 //! assert_eq!((link.path.as_str(), link.subpath.as_str()), ("Lowbridge", "#Levels"));
 //! ```
 
+pub mod attachment;
 pub mod body_edit;
 pub mod canvas;
 mod character_reference;

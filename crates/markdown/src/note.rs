@@ -43,7 +43,7 @@ pub struct Note {
 /// A heading, ATX or setext.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Heading {
-    /// The level, 1 to 6.
+    /// The level, 1 to 6; 0 is a place of an attachment.
     pub level: u8,
     /// The raw source between the opening and closing signs, trimmed (docs/spec/obsidian.md 3.6).
     pub text: String,

@@ -6,6 +6,7 @@ use sidenote_language::ascii;
 use sidenote_language::folding::is_unspaced;
 use sidenote_language::terms::ByteClass;
 
+use crate::attachment::PLACE;
 use crate::note::{Note, Piece, PieceKind, Separator};
 use crate::span::Span;
 
@@ -109,7 +110,10 @@ fn visit_passages(text: &str, note: &Note, mut visit: impl FnMut(PassageDraft<'_
     for (at, unit) in units.iter().enumerate() {
         let is_full = tokens + unit.tokens > MAX_TOKENS && total > MAX_TOKENS;
         let is_next_section = unit.heading.is_some() && tokens >= MIN_TOKENS && total > MAX_TOKENS;
-        if has_body && (is_full || is_next_section) {
+        // A passage tells in which place of an attachment it is.
+        let place =
+            unit.heading.and_then(|at| note.headings.get(at)).filter(|heading| heading.level == PLACE);
+        if has_body && (is_full || is_next_section || place.is_some()) {
             emit(units.get(from..at).unwrap_or_default(), &own_trail);
             from = at;
             tokens = 0;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 use sidenote_base::error::Result;
-use sidenote_catalog::Filter;
+use sidenote_catalog::{Filter, Kinds};
 use sidenote_journal::reader::ReadOrder;
 use sidenote_markdown::path::key;
 use sidenote_open_vault::lookup::Lookup;
@@ -68,7 +68,7 @@ impl Memories<'_> {
     /// # Errors
     /// `Corrupt` if the catalog cannot be read.
     pub fn missing(&self) -> Result<(usize, usize)> {
-        let filter = Filter { with_canvases: true, ..Filter::default() };
+        let filter = Filter { kinds: Kinds::Searched, ..Filter::default() };
         let wanted = self.core.index.catalog().select_ids(&filter)?.len();
         let held = usize::try_from(self.core.index.snapshot()?.bm25.documents()).unwrap_or(usize::MAX);
         Ok((wanted.abs_diff(held), wanted))

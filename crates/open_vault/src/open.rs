@@ -47,6 +47,8 @@ pub struct Open {
     /// What this process does, in a word or two, for other processes that find the index locked. It never contains
     /// arguments.
     pub verb: String,
+    /// The program that reads attachments, which is this one; without it their texts are not read.
+    pub reader: Option<PathBuf>,
     /// The source of the time.
     pub clock: Clock,
     /// Who decides about changes, if the folder of the vault is a copy. Without it, the folder is the truth.

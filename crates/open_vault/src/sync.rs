@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, ErrorKind, Result};
-use sidenote_catalog::Counts;
+use sidenote_catalog::{Counts, FileKind, FileRow};
 use sidenote_config::CommitPolicy;
+use sidenote_index::attachments::Extent;
 use sidenote_index::follow::CatchUp;
 use sidenote_index::{Drift, EmbedReport, Holder, Progress, SyncReport, SyncScope, WaitLimit, silent};
 use sidenote_journal::event::{Event, OP_MOVED, TouchedFile};
@@ -59,6 +60,21 @@ impl Core {
         authority.distrust(path);
         IndexSync::of(self).catch_up_copy()?;
         self.vault.read(path)
+    }
+}
+
+impl Core {
+    /// Reads what is searched of a file: the bytes of a note or canvas, or the text of an attachment in the form of
+    /// [`attachment`](sidenote_markdown::attachment). Returns `None` for an attachment without text.
+    ///
+    /// # Errors
+    /// `NotFound` if the file is gone; `Io` if it cannot be read.
+    pub fn read_searched(&self, row: &FileRow) -> Result<Option<Vec<u8>>> {
+        let bytes = || self.read_bytes(&row.path);
+        match row.kind {
+            FileKind::Attachment => self.index.attachment_text(row, bytes),
+            FileKind::Note | FileKind::Canvas => bytes().map(Some),
+        }
     }
 }
 
@@ -287,6 +303,15 @@ impl IndexSync<'_> {
     #[tracing::instrument(skip_all)]
     pub fn embed_all(&self, progress: Arc<Progress>) -> Result<EmbedReport> {
         self.core.index.embed_all(progress)
+    }
+
+    /// Reads all attachments that wait for it, and waits for it. Returns their number.
+    ///
+    /// # Errors
+    /// `Conflict` if another process writes the index, or the work was stopped; `Io` or `Corrupt` if the index cannot be
+    /// written.
+    pub fn read_attachments(&self, progress: &Arc<Progress>) -> Result<usize> {
+        self.core.index.read_attachments(Extent::All, &|| false, progress)
     }
 
     /// Returns the numbers of notes, of passages, and of passages without a vector, without reading the files.

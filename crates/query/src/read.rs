@@ -1,5 +1,6 @@
 //! Reads the vault and the index without ranking.
 
+pub mod attachment;
 pub mod empty_filter;
 pub mod files;
 pub mod graph;

@@ -7,7 +7,7 @@ use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_base::parallel;
 use sidenote_base::wording::Wording;
 use sidenote_bm25::Extent;
-use sidenote_catalog::{CatalogReader, FileId, FileKind, FileRow, Filter, Inactive};
+use sidenote_catalog::{CatalogReader, FileId, FileKind, FileRow, Filter, Inactive, Kinds};
 use sidenote_index::Snapshot;
 use sidenote_index::indexed_document::ParsedNote;
 use sidenote_markdown::canvas;
@@ -155,7 +155,7 @@ impl Searches<'_> {
         let hidden = Inactive { archived: true, forgotten: true };
         let catalog = self.core.index.catalog();
         let others: FileSet = catalog
-            .select_ids(&Filter { hidden, with_canvases: true, ..Filter::default() })?
+            .select_ids(&Filter { hidden, kinds: Kinds::Searched, ..Filter::default() })?
             .into_iter()
             .map(|(id, _)| id)
             .filter(|&id| id != row.id)
@@ -226,7 +226,8 @@ impl Searches<'_> {
         // Notes are read in the order of the reply, and only until it is full.
         for part in order.chunks(READ_AT_ONCE) {
             let mut rows = self.core.index.catalog().rows(part)?;
-            rows.retain(|row| !row.excluded);
+            // Nothing can be linked in an attachment.
+            rows.retain(|row| !row.excluded && row.kind != FileKind::Attachment);
             for found in parallel::map(&rows, 4, || (), |(), other| self.mentions_in(other, &terms)) {
                 mentions.extend(found?);
             }

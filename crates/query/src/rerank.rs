@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use sidenote_base::parallel;
 use sidenote_base::wording::Wording;
-use sidenote_catalog::FileKind;
 use sidenote_index::indexed_document::ParsedNote;
 use sidenote_language::terms::CachedStemmer;
 use sidenote_search::query::Query;
@@ -60,11 +59,8 @@ impl Searches<'_> {
 
     /// Returns the displayed passage of a hit, with its title and headings.
     fn passage_text(&self, hit: &SearchHit, query: &Query, stem: &mut CachedStemmer) -> String {
-        if hit.row.kind == FileKind::Attachment {
-            return String::new();
-        }
         // A note that was removed since is left out of the page later.
-        let Ok(bytes) = self.core.read_bytes(&hit.row.path) else { return String::new() };
+        let Ok(Some(bytes)) = self.core.read_searched(&hit.row) else { return String::new() };
         let reading = ParsedNote::new(&hit.row.path, &bytes);
         let place = best_passage(&reading, &query.words, hit.passage, stem);
         reading.embedded_texts().into_iter().nth(place).unwrap_or_default()

@@ -1,18 +1,19 @@
 //! Searches: parses the query, ranks notes, and shows their best passages.
 
 use std::sync::PoisonError;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{ErrorKind, Result};
 use sidenote_base::parallel;
 use sidenote_base::wording::Wording;
-use sidenote_catalog::{FileKind, Filter, Inactive};
-use sidenote_index::Snapshot;
+use sidenote_catalog::{Filter, Inactive};
 use sidenote_index::indexed_document::ParsedNote;
+use sidenote_index::{Snapshot, attachments, silent};
 use sidenote_language::graphemes::shortened;
 use sidenote_language::terms::CachedStemmer;
+use sidenote_markdown::attachment::Place;
 use sidenote_memory::score::IntentScore;
 use sidenote_memory::tier::Tier;
 use sidenote_memory::validity::Invalidity;
@@ -50,6 +51,9 @@ impl Searches<'_> {
         let started = std::time::Instant::now();
         let stale = !request.no_sync && IndexSync::of(self.core).refresh()? > 0;
         if !request.no_sync {
+            if request.attachments {
+                self.read_new_attachments();
+            }
             self.embed_recent(request.mode, &request.parsed(self.core.clock.now()).unwrap_or_default())?;
         }
         let mut reply = self.search_as_is(request)?;
@@ -63,6 +67,17 @@ impl Searches<'_> {
         }
         reply.took_ms = (started.elapsed().as_secs_f64() * 1e5).round() / 100.0;
         Ok(reply)
+    }
+
+    /// Reads attachments that are new, for a limited time. What is left is said in the reply.
+    fn read_new_attachments(&self) {
+        let now = Instant::now();
+        let extent = attachments::Extent::Until { begin: now + READING, end: now + LONGEST_READING };
+        if let Err(error) =
+            self.core.index.read_attachments(extent, &|| self.core.check_cancelled().is_err(), &silent())
+        {
+            tracing::warn!("new attachments are not read yet: {error}");
+        }
     }
 
     /// Searches the index without updating it.
@@ -79,6 +94,9 @@ impl Searches<'_> {
         hits.found.truncate(ranked.most);
         if mode != Mode::Bm25 {
             notes.extend(pending_notice(self.core, &snapshot).map(Wording::from));
+        }
+        if request.attachments {
+            notes.extend(unread_notice(&snapshot));
         }
         let sifted = hits.sifted.take();
         let (results, stages) = self.page(request, &query, hits, ranked.limit)?;
@@ -270,7 +288,17 @@ impl Searches<'_> {
         form: ResultForm,
         stem: &mut CachedStemmer,
     ) -> Option<SearchResult> {
-        if hit.row.kind == FileKind::Attachment {
+        let bytes = match self.core.read_searched(&hit.row) {
+            Ok(bytes) => bytes,
+            // A note that was removed since it was indexed is not returned.
+            Err(error) if error.kind() == ErrorKind::NotFound => return None,
+            Err(error) => {
+                tracing::warn!("{error}; it is left out");
+                return None;
+            }
+        };
+        // The path of an attachment can meet a condition, whatever its text.
+        let Some(bytes) = bytes else {
             return Some(SearchResult {
                 path: hit.row.path.as_str().to_owned(),
                 id: String::new(),
@@ -287,16 +315,8 @@ impl Searches<'_> {
                 explain: form.explain.then_some(hit.components),
                 memory: None,
                 intent_score: None,
+                place: None,
             });
-        }
-        let bytes = match self.core.read_bytes(&hit.row.path) {
-            Ok(bytes) => bytes,
-            // A note that was removed since it was indexed is not returned.
-            Err(error) if error.kind() == ErrorKind::NotFound => return None,
-            Err(error) => {
-                tracing::warn!("{error}; it is left out");
-                return None;
-            }
         };
         let reading = self.core.state.parsed_notes.of(&hit.row.path, &bytes);
         let asked_for =
@@ -313,11 +333,13 @@ impl Searches<'_> {
             let (text, marks) = plain_text(&reading, &shown, &query.words, stem);
             PlainSnippet { text, marks }
         });
+        let place = reading.place_of(shown.lines);
         Some(SearchResult {
             path: hit.row.path.as_str().to_owned(),
-            id: hit.row.note_id.clone(),
+            id: if reading.is_attachment { String::new() } else { hit.row.note_id.clone() },
             title: reading.title.clone(),
             heading: shown.trail.clone(),
+            place,
             lines: shown.lines,
             snippet: shown.snippet,
             marks: shown.marks,
@@ -376,6 +398,12 @@ fn statement(
     };
     Some(RelationStatement { path, line: evidence.line, text })
 }
+
+/// The time in which a search begins to read new attachments: enough for a few usual ones, and short enough to wait for.
+const READING: Duration = Duration::from_millis(500);
+
+/// The time after which a search gives up what it is reading. A long book is left to `index` and to servers.
+const LONGEST_READING: Duration = Duration::from_secs(2);
 
 /// The time that a search spends on embedding the latest changes.
 const EMBEDDING: Duration = Duration::from_millis(100);
@@ -438,6 +466,8 @@ pub struct SearchRequest {
     pub no_sync: bool,
     /// How results are ranked as memories. Without it, they are ranked by relevance alone.
     pub memories: Option<MemoryRanking>,
+    /// Whether attachments are found, too. None is a memory.
+    pub attachments: bool,
 }
 
 /// What a note states about the result of a question by relation.
@@ -471,6 +501,9 @@ pub struct SearchResult {
     pub title: String,
     /// Headings above the passage, joined by ` > `; empty at the top of a note.
     pub heading: String,
+    /// The page, slide, sheet or chapter of an attachment in which the passage begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
     /// First and last line of the passage, counted from 1.
     pub lines: (usize, usize),
     /// Source text around the best matches, with an ellipsis where it begins amid a line or the passage goes on.
@@ -706,6 +739,16 @@ fn pending_notice(core: &Core, snapshot: &Snapshot) -> Option<String> {
         ),
         None => format!("{} for a vector", waiting(snapshot.pending)),
     })
+}
+
+/// Returns a notice about attachments whose text is still to be read, if there are any.
+fn unread_notice(snapshot: &Snapshot) -> Option<Wording> {
+    let what = match snapshot.waiting {
+        0 => return None,
+        1 => "1 attachment is not read yet, so its text is not found".to_owned(),
+        waiting => format!("{waiting} attachments are not read yet, so their text is not found"),
+    };
+    Some(Wording::new(format!("{what}; `sidenote index` reads all"), what))
 }
 
 /// Returns the beginning of a notice about passages without a vector.

@@ -3,7 +3,7 @@
 
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::Result;
-use sidenote_catalog::Filter;
+use sidenote_catalog::{Filter, Kinds};
 use sidenote_index::Snapshot;
 use sidenote_open_vault::lookup::Lookup;
 use sidenote_search::fuse::Fusion;
@@ -61,7 +61,9 @@ impl<'a> SearchScope<'a> {
         let limit = request.limit.unwrap_or(config.limit).saturating_add(request.skip).min(MOST_RESULTS);
         let most = request.memories.map_or(limit, |ranking| ranking.candidates(limit));
         let filter = hide(&Lookup::of(core).with_canonical_folder(&request.filter)?, request.included());
-        let filter = valid_as_of(core, filter, request.as_of)?;
+        let kinds =
+            if request.attachments && request.memories.is_none() { Kinds::Searched } else { filter.kinds };
+        let filter = Filter { kinds, ..valid_as_of(core, filter, request.as_of)? };
         // What was valid at another time is not superseded.
         let judged_at = Some(core.clock.now()).filter(|_| request.as_of.is_none());
         let in_tier =

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use sidenote_base::error::{ErrorKind, Result};
 use sidenote_base::parallel;
-use sidenote_catalog::{FileId, FileKind, FileRow};
+use sidenote_catalog::{FileId, FileKind, FileRow, Kinds};
 use sidenote_index::Snapshot;
 use sidenote_index::file_table::FileTable;
 use sidenote_markdown::path::{NotePath, key};
@@ -140,10 +140,11 @@ impl Searches<'_> {
         let allowed = allowed_files(&catalog, request)?;
         // Filters select notes; a path alone selects any file.
         let glob = path_filter(request.path.as_deref())?;
+        let finds_attachments = request.filter.is_unrestricted() && request.filter.kinds == Kinds::Searched;
         let loose: FileSet = table
             .entries()
             .iter()
-            .filter(|entry| entry.kind == FileKind::Attachment && request.filter.is_unrestricted())
+            .filter(|entry| entry.kind == FileKind::Attachment && finds_attachments)
             .filter(|entry| glob.as_ref().is_none_or(|glob| glob.is_match(entry.path.as_str())))
             .filter(|entry| request.among.is_none_or(|among| among.contains(entry.id)))
             .map(|entry| entry.id)
@@ -419,6 +420,11 @@ impl FileData for File<'_> {
             // A file that the index could not read is not read here: it is too large or not accessible.
             if row.kind != FileKind::Attachment && row.hash.is_none() {
                 return None;
+            }
+            if row.kind == FileKind::Attachment && row.hash.is_some() {
+                let text = self.core.read_searched(row);
+                let text = text.inspect_err(|error| self.core.warn_unless_gone(error)).ok().flatten();
+                return text.map(|text| Content::of_attachment(&text));
             }
             match self.core.read_bytes(&row.path) {
                 Ok(bytes) => {

@@ -4,7 +4,7 @@ use std::cell::{Cell, OnceCell};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use sidenote_base::error::{Error, Result};
-use sidenote_catalog::{FileKind, FileRow, Filter, Hash, LinkGroup};
+use sidenote_catalog::{FileKind, FileRow, Filter, Hash, Kinds, LinkGroup};
 use sidenote_links::resolve::{FileNames, LinkTarget, name_keys};
 use sidenote_links::rewrite::LinkedPlace;
 use sidenote_markdown::link::{Link, LinkSyntax};
@@ -53,7 +53,7 @@ impl Present {
         let catalog = core.index.catalog();
         let mut files: HashMap<NotePath, Option<FileRow>> =
             view.all_files()?.into_iter().map(|path| (path, None)).collect();
-        let rows = catalog.select(&Filter { with_canvases: true, ..Filter::default() })?;
+        let rows = catalog.select(&Filter { kinds: Kinds::NotesAndCanvases, ..Filter::default() })?;
         for row in rows {
             if let Some(known) = files.get_mut(&row.path) {
                 *known = Some(row);

@@ -38,7 +38,7 @@ use globset::{GlobBuilder, GlobSet};
 use serde::Serialize;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
-use sidenote_catalog::{CatalogReader, FileId, FileRow, Filter};
+use sidenote_catalog::{CatalogReader, FileId, FileRow, Filter, Kinds};
 use sidenote_markdown::path::typed_path;
 use sidenote_markdown::relation::RelationRules;
 use sidenote_sets::file_set::FileSet;
@@ -229,15 +229,23 @@ pub type QueryVector = Option<Arc<Vec<f32>>>;
 /// `Invalid` for a malformed glob; `Corrupt` if the catalog cannot be read.
 pub fn allowed_files(catalog: &CatalogReader, request: &Request<'_>) -> Result<Option<FileSet>> {
     let glob = path_filter(request.path.as_deref())?;
+    // Canvases are searched like notes.
+    let kinds = match request.filter.kinds {
+        Kinds::Searched => Kinds::Searched,
+        Kinds::Notes | Kinds::NotesAndCanvases => Kinds::NotesAndCanvases,
+    };
     if request.filter.is_unrestricted() && glob.is_none() {
-        let put_away = catalog.inactive_files(request.filter.hidden)?;
+        let mut put_away = catalog.inactive_files(request.filter.hidden)?;
+        if kinds != Kinds::Searched {
+            put_away.extend(catalog.read_attachments()?);
+        }
         return Ok(match request.among {
             Some(among) if put_away.is_empty() => Some(among.clone()),
             Some(among) => Some(among.and(&FileSet::all_but(put_away))),
             None => (!put_away.is_empty()).then(|| FileSet::all_but(put_away)),
         });
     }
-    let filter = Filter { with_canvases: true, ..request.filter.clone() };
+    let filter = Filter { kinds, ..request.filter.clone() };
     let fits = |id: &FileId, path: &str| {
         glob.as_ref().is_none_or(|glob| glob.is_match(path))
             && request.among.is_none_or(|set| set.contains(*id))

@@ -8,10 +8,10 @@ use sidenote_base::clock::Timestamp;
 use sidenote_base::error::Result;
 use sidenote_markdown::decode::decode;
 use sidenote_markdown::line::Lines;
-use sidenote_markdown::note::Note;
+use sidenote_markdown::note::{Note, PieceKind};
 use sidenote_markdown::path::{NotePath, key};
 use sidenote_markdown::span::Span;
-use sidenote_markdown::{canvas, commonmark as markdown};
+use sidenote_markdown::{attachment, canvas, commonmark as markdown};
 
 use crate::javascript_regex::TooManySteps;
 use crate::metadata_filter::MetadataFilter;
@@ -74,6 +74,13 @@ impl Content {
             cards: texts.iter().cloned().map(Self::from_text).collect(),
             ..Self::from_text(texts.join("\n\n"))
         }
+    }
+
+    /// Takes the text of an attachment, whose sections are its places.
+    pub fn of_attachment(bytes: &[u8]) -> Self {
+        let text = decode(bytes).text.into_owned();
+        let note = attachment::parse(&text, PieceKind::Prose);
+        Self { note: OnceCell::from(note), ..Self::from_text(text) }
     }
 
     fn from_text(text: String) -> Self {

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lru::LruCache;
+use sidenote_attachments::AttachmentTexts;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
 use sidenote_change::apply::end_unfinished_at_start;
@@ -36,7 +37,7 @@ pub use sidenote_change::undo::UndoRequest;
 pub use sidenote_change::undo_conflict::{LaterOperation, UndoConflict};
 pub use sidenote_change::undo_session::{SessionOperation, SessionOutlook};
 pub use sidenote_change::{Changes, Planner};
-use sidenote_config::Config;
+use sidenote_config::{Config, attachment_cache};
 use sidenote_embed::model_selection;
 use sidenote_embed::model_selection::{PreviousModels, Selection};
 use sidenote_index::{Index, Options};
@@ -235,6 +236,9 @@ impl Store {
             verb: open.verb,
             embedder,
             shared_vectors: config.embed.shared_vectors(),
+            attachments: open
+                .reader
+                .map(|program| Arc::new(AttachmentTexts::new(program, attachment_cache()))),
             earlier: PreviousModels::before(&config.embed),
             relations: Arc::clone(&relation_rules),
         };

@@ -16,7 +16,7 @@ pub mod similar_texts;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sidenote_base::error::{Error, Result};
 use sidenote_base::parallel;
 use sidenote_catalog::CatalogReader;
@@ -123,6 +123,7 @@ impl Upkeep<'_> {
             let message = format!("{behind} files differed from the index");
             of_index.push(Problem::of_file(core.index.folder().display(), "index-behind", message));
         }
+        of_index.extend(attachment_problems(&core.index.catalog())?);
         let known = match is_new {
             true => None,
             false => core.index.catalog().links().dialects()?.chosen_by_links(),
@@ -135,6 +136,31 @@ impl Upkeep<'_> {
         let reply = check_files(&core.vault, &core.config, request, of_index, indexed)?;
         Ok(CheckReply { behind, fixed: is_in_step, ..reply })
     }
+}
+
+/// Lists what keeps the texts of attachments from being found, as it was when they were read.
+fn attachment_problems(catalog: &CatalogReader) -> Result<Vec<Problem>> {
+    let mut problems = Vec::new();
+    for (path, found) in catalog.paths().attachment_problems()? {
+        let found: Vec<AttachmentProblem> = serde_json::from_str(&found).map_err(|error| {
+            Error::corrupt(format!("the catalog says of {path} what is no problem: {error}"))
+        })?;
+        problems.extend(found.into_iter().map(|AttachmentProblem { code, message }| {
+            let code = if code == SCANNED { SCANNED } else { "attachment-unreadable" };
+            Problem::of_file(&path, code, message)
+        }));
+    }
+    Ok(problems)
+}
+
+/// The code of attachments with pages that are scans.
+const SCANNED: &str = "scanned";
+
+/// A problem of an attachment, as the catalog stores it.
+#[derive(Deserialize)]
+struct AttachmentProblem {
+    code: String,
+    message: String,
 }
 
 /// Returns whether a file whose stat proves nothing has other bytes than the indexed ones.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 use sidenote_base::error::Result;
 use sidenote_base::parallel;
-use sidenote_catalog::{FileKind, FileRow, Filter};
+use sidenote_catalog::{FileKind, FileRow, Filter, Kinds};
 use sidenote_links::conflict_copy::{ConflictName, SyncProgram, conflict_names};
 use sidenote_links::merge::first_conflict;
 use sidenote_markdown::decode::decode;
@@ -107,7 +107,11 @@ impl Upkeep<'_> {
     /// `Io` if the vault cannot be listed.
     pub fn conflicts(&self) -> Result<ConflictsReply> {
         IndexSync::of(self.core).refresh()?;
-        let rows = self.core.index.catalog().select(&Filter { with_canvases: true, ..Filter::default() })?;
+        let rows = self
+            .core
+            .index
+            .catalog()
+            .select(&Filter { kinds: Kinds::NotesAndCanvases, ..Filter::default() })?;
         let paths = rows.iter().map(|row| &row.path);
         let copies = ConflictCopies::of(paths, |path| ComparedText::read(&self.core.vault, path)).find();
         let mark = |row: &FileRow| {

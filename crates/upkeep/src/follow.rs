@@ -10,7 +10,9 @@ use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_base::platform;
 use sidenote_change::Changes;
 use sidenote_config::AutomaticRepair;
+use sidenote_index::attachments::Extent;
 pub use sidenote_index::follow::Followed;
+use sidenote_index::silent;
 use sidenote_memories::Maintenance;
 use sidenote_memories::maintain::{MaintainRequest, RETRY};
 use sidenote_open_vault::Core;
@@ -52,6 +54,28 @@ impl Drop for Follower {
 }
 
 impl Upkeep<'_> {
+    /// Starts a thread that reads attachments as they appear, until `stop` is set.
+    ///
+    /// # Errors
+    /// `Internal` if no thread can be started.
+    fn read_attachments(&self, stop: &Arc<AtomicBool>) -> Result<JoinHandle<()>> {
+        let (core, stopped) = (self.core.clone(), Arc::clone(stop));
+        let read = move || {
+            platform::lower_thread_priority();
+            while !stopped.load(Ordering::Relaxed) {
+                std::thread::park_timeout(TURN);
+                if let Err(error) = core.index.read_attachments(
+                    Extent::Background,
+                    &|| stopped.load(Ordering::Relaxed),
+                    &silent(),
+                ) {
+                    tracing::debug!("attachments are read later: {error}");
+                }
+            }
+        };
+        std::thread::Builder::new().name("sidenote-read".to_owned()).spawn(read).map_err(unstarted)
+    }
+
     /// Starts a thread that keeps the index up to date, and that becomes the writer if the process that writes the
     /// index ends. `told` is called after every change.
     ///
@@ -61,8 +85,9 @@ impl Upkeep<'_> {
         prepare_vectors(&self.core.index, Vectors::prepare_searches);
         if authority_of(&self.core.vault).is_shared() {
             // A copy changes only by catching up.
-            let (core, stop) = (self.core.clone(), Arc::default());
-            return Ok(Follower { core, stop, threads: Vec::new() });
+            let stop = Arc::new(AtomicBool::new(false));
+            let threads = vec![self.read_attachments(&stop)?];
+            return Ok(Follower { core: self.core.clone(), stop, threads });
         }
         self.core.index.follower().set_requested(true);
         let stop = Arc::new(AtomicBool::new(false));
@@ -91,6 +116,7 @@ impl Upkeep<'_> {
             .map_err(unstarted)?;
         let mut follower =
             Follower { core: self.core.clone(), stop: Arc::clone(&stop), threads: vec![thread] };
+        follower.threads.push(self.read_attachments(&stop)?);
         // What the files need is done with all of them in view.
         if self.core.vault.is_fenced() {
             return Ok(follower);

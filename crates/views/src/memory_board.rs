@@ -8,7 +8,7 @@ use serde::Serialize;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::Result;
 use sidenote_base::parallel;
-use sidenote_catalog::{FileId, FileRow, Filter, Inactive};
+use sidenote_catalog::{FileId, FileRow, Filter, Inactive, Kinds};
 use sidenote_index::Snapshot;
 use sidenote_language::graphemes::end_before;
 use sidenote_memory::tier::Tier;
@@ -278,7 +278,11 @@ impl Views<'_> {
     /// `Corrupt` if the index cannot be read.
     #[tracing::instrument(skip_all)]
     pub fn duplicates(&self, limit: usize, threshold: f32, texts: &RepeatedTexts) -> Result<DuplicatePairs> {
-        let all = self.core.index.catalog().select(&Filter { with_canvases: true, ..Filter::default() })?;
+        let all = self
+            .core
+            .index
+            .catalog()
+            .select(&Filter { kinds: Kinds::NotesAndCanvases, ..Filter::default() })?;
         let by_path: HashMap<&str, &FileRow> = all.iter().map(|row| (row.path.as_str(), row)).collect();
         let by_id: HashMap<FileId, &FileRow> = all.iter().map(|row| (row.id, row)).collect();
         let known = texts.similar.iter().filter_map(|texts| {

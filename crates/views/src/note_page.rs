@@ -26,6 +26,39 @@ use sidenote_query::read::Reads;
 use crate::Views;
 use crate::page_links::{EmbedRoom, PageLinks, raw_address, search_address, web_address};
 
+/// Returns the outline of an attachment: its places.
+fn places(reading: &ParsedNote) -> Vec<OutlineItem> {
+    let items = reading.note.headings.iter().map(|heading| {
+        let place = reading.place_at(heading.span.start);
+        let id = place.map(|place| format!("{}={}", place.kind, place.number)).unwrap_or_default();
+        OutlineItem { level: 1, text: heading.text.clone(), line: heading.line, id }
+    });
+    items.collect()
+}
+
+/// Returns the text of an attachment as HTML: a heading for each place, and its paragraphs.
+fn document_html(reading: &ParsedNote, outline: &[OutlineItem]) -> String {
+    let mut html = String::new();
+    for (at, item) in outline.iter().enumerate() {
+        let (id, label) = (escape_attribute(&item.id), escape_text(&item.text));
+        html.push_str(&format!("<h2 id=\"{id}\" data-line=\"{}\">{label}</h2>\n", item.line));
+        let span = reading.note.section_span(&reading.text, at);
+        let text = span.map_or("", |span| span.of(&reading.text));
+        let (_, text) = text.split_once('\n').unwrap_or_default();
+        for paragraph in
+            text.split("\n\n").map(|text| text.trim_matches('\n')).filter(|text| !text.trim().is_empty())
+        {
+            html.push_str(&format!("<p>{}</p>\n", escape_text(paragraph).replace('\n', "<br>\n")));
+        }
+    }
+    html
+}
+
+/// Returns a link that downloads a file.
+fn download(raw: &str, name: &str) -> String {
+    format!("<p><a class=\"download\" href=\"{raw}\" download=\"{name}\">{name}</a></p>")
+}
+
 /// The largest text file, in bytes, that is shown as text although it is not a note.
 const MOST_TEXT: usize = 1_000_000;
 
@@ -229,11 +262,27 @@ impl Views<'_> {
         let (kind, raw) = (media_type(path), escape_attribute(&raw_address(path)));
         let name = escape_attribute(row.path.name());
         let mut notices = Vec::new();
+        let mut outline = Vec::new();
+        // The browser shows a PDF file itself.
+        let is_pdf = kind == "application/pdf";
+        let document = match Reads::of(self.core).document(&row) {
+            _ if is_pdf => None,
+            Ok(document) => document.map(|document| {
+                notices.extend(document.problem);
+                outline = places(&document.reading);
+                document_html(&document.reading, &outline)
+            }),
+            Err(error) => {
+                notices.push(error.to_string());
+                Some(download(&raw, &name))
+            }
+        };
         let html = match kind.split('/').next().unwrap_or("") {
+            _ if let Some(html) = document => html,
             "image" => format!("<img src=\"{raw}\" alt=\"{name}\">"),
             "audio" => format!("<audio controls src=\"{raw}\"></audio>"),
             "video" => format!("<video controls src=\"{raw}\"></video>"),
-            _ if kind == "application/pdf" => {
+            _ if is_pdf => {
                 format!("<iframe class=\"pdf\" src=\"{raw}\" title=\"{name}\"></iframe>")
             }
             _ if is_text(kind) || row.path.extension().eq_ignore_ascii_case("base") => {
@@ -245,7 +294,7 @@ impl Views<'_> {
                 }
                 format!("<pre><code>{}</code></pre>", escape_text(&text))
             }
-            _ => format!("<p><a class=\"download\" href=\"{raw}\" download=\"{name}\">{name}</a></p>"),
+            _ => download(&raw, &name),
         };
         Ok(NotePage {
             path: path.to_owned(),
@@ -258,7 +307,7 @@ impl Views<'_> {
             size: row.size,
             html,
             text: None,
-            outline: Vec::new(),
+            outline,
             properties: Vec::new(),
             frontmatter_error: None,
             tags: Vec::new(),

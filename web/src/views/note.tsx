@@ -180,6 +180,13 @@ function enableBrokenLinks(root: HTMLElement, note: Note): void {
 function scrollToTarget(root: HTMLElement): void {
   const { query, hash } = location.peek();
   let target: Element | null = null;
+  const preview = root.querySelector<HTMLIFrameElement>(':scope > iframe.pdf');
+  if (preview && /^page=\d+$/.test(hash)) {
+    // The viewer of the browser opens the file at this page.
+    const file = preview.src.replace(/#.*/, '');
+    if (preview.src !== `${file}#${hash}`) preview.src = `${file}#${hash}`;
+    return;
+  }
   if (hash) {
     let name = hash;
     try {

@@ -101,6 +101,13 @@ function inView(element: HTMLElement | null): void {
   element?.scrollIntoView({ block: 'nearest' });
 }
 
+/** The address at which a result is shown: at its place in an attachment, or at its lines. */
+function resultAddress(result: SearchResult): string {
+  const { path, place, lines } = result;
+  if (place) return `${noteAddress(path)}#${place.kind}=${place.number}`;
+  return noteAddress(path, lines[0] > 1 ? { line: lines[0] } : {});
+}
+
 function Result({ result, above, rank, most, open, toggle }: { result: SearchResult; above: SearchResult | null; rank: number; most: number; open: boolean; toggle: () => void }) {
   const folder = folderOf(result.path);
   const explained = result.explain && partsOf(result.explain).length > 0 ? result.explain : null;
@@ -113,7 +120,7 @@ function Result({ result, above, rank, most, open, toggle }: { result: SearchRes
       </span>
       <div class="result-main">
         <h2 class="result-title">
-          <a href={noteAddress(result.path, result.lines[0] > 1 ? { line: result.lines[0] } : {})} {...written(shownName(result.path, result.title))} data-item data-rank={rank} data-path={result.path} onClick={() => (opened = result.path)}>
+          <a href={resultAddress(result)} {...written(shownName(result.path, result.title))} data-item data-rank={rank} data-path={result.path} onClick={() => (opened = result.path)}>
             {shownName(result.path, result.title)}
           </a>
           {result.tier ? <TierBadge tier={result.tier} /> : null}
@@ -132,7 +139,7 @@ function Result({ result, above, rank, most, open, toggle }: { result: SearchRes
               </bdi>
             </span>
           ) : null}
-          <span>{words.lines(result.lines[0], result.lines[1])}</span>
+          {result.place ? null : <span>{words.lines(result.lines[0], result.lines[1])}</span>}
           {result.updated ? <Time at={result.updated} /> : null}
         </p>
         {result.snippet ? (

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use sidenote_base::error::{ErrorKind, Result};
-use sidenote_catalog::FileId;
+use sidenote_catalog::{FileId, FileKind, FileRow};
 use sidenote_embed::{Effort, Embed};
 use sidenote_journal::Journal;
 use sidenote_journal::projection::Projection;
@@ -11,6 +11,7 @@ use sidenote_memory::usage::NoteRef;
 use sidenote_vectors::{VectorRecord, passage_key};
 
 use crate::EmbedReport;
+use crate::attachments::text_of;
 use crate::indexed_document::ParsedNote;
 use crate::shared_vectors::LookupScope;
 use crate::writer::Writer;
@@ -91,6 +92,16 @@ impl Writer {
         Ok((first.chain(rest).collect(), reused))
     }
 
+    /// Reads what is searched of a file. An attachment without text has no passages.
+    fn read_searched(&self, row: &FileRow) -> Result<Vec<u8>> {
+        let bytes = || self.vault.read(&row.path);
+        match (row.kind, &self.attachments) {
+            (FileKind::Attachment, Some(texts)) => Ok(text_of(texts, row, bytes)?.unwrap_or_default()),
+            (FileKind::Attachment, None) => Ok(Vec::new()),
+            _ => bytes(),
+        }
+    }
+
     /// Orders files for embedding.
     fn in_embedding_order(&mut self, mut waiting: HashSet<FileId>) -> Result<Vec<FileId>> {
         if waiting.is_empty() {
@@ -150,7 +161,7 @@ impl Writer {
             steps.iter().filter(|(_, extent)| *extent == Extent::Whole).map(|(file, _)| *file).collect();
         let files: Vec<FileId> = steps.iter().map(|(file, _)| *file).collect();
         for row in self.catalog.reader().rows(&files)? {
-            let bytes = match self.vault.read(&row.path) {
+            let bytes = match self.read_searched(&row) {
                 Ok(bytes) => bytes,
                 // The next synchronisation removes the file from the index.
                 Err(error) if error.kind() == ErrorKind::NotFound => {

@@ -70,6 +70,8 @@ pub(super) struct Plan {
     pub(super) method: Method,
     /// What an unfinished batch left to do.
     pub(super) redo: Redo,
+    /// Whether attachments get their texts.
+    pub(super) reads_attachments: bool,
 }
 
 impl Plan {
@@ -81,7 +83,7 @@ impl Plan {
             (true, false) => Method::SmallLoad,
             (true, true) => Method::Load,
         };
-        Self { method, redo }
+        Self { method, redo, reads_attachments: false }
     }
 
     /// Returns whether the batch has many files.

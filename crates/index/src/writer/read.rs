@@ -5,6 +5,7 @@ use std::fs::{File, Metadata};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use sidenote_attachments::{AttachmentTexts, Readable};
 use sidenote_base::clock::{Timestamp, is_racy};
 use sidenote_base::error::ErrorKind;
 use sidenote_bm25::Analyzer;
@@ -57,13 +58,14 @@ pub(super) fn read_group(
     next: &AtomicUsize,
     analyzer: &mut Analyzer,
     rules: &RelationRules,
+    texts: Option<&AttachmentTexts>,
 ) -> Vec<FileRead> {
     let mut group: Vec<FileRead> = Vec::new();
     let mut bytes = 0;
     while group.len() < GROUP && bytes < GROUP_BYTES {
         let at = next.fetch_add(1, Ordering::Relaxed);
         let Some(changed_file) = changed.get(at) else { break };
-        let read = read_changed_file(vault, at, changed_file, analyzer, rules);
+        let read = read_changed_file(vault, at, changed_file, analyzer, rules, texts);
         bytes += read.bytes;
         group.push(read);
     }
@@ -94,20 +96,76 @@ pub(super) fn in_order(reads: impl Iterator<Item = FileRead>) -> impl Iterator<I
     })
 }
 
+/// Makes the document of an attachment. With `texts`, it has its text, if that was read before; else the attachment waits for
+/// being read, so that no note waits for it.
+fn read_attachment(
+    vault: &Vault,
+    at: usize,
+    changed_file: &ChangedFile,
+    stat: Stat,
+    analyzer: &mut Analyzer,
+    texts: Option<&AttachmentTexts>,
+) -> FileRead {
+    let path = &changed_file.stat.path;
+    let excluded = changed_file.excluded;
+    let readable = Readable::of(path.name()).filter(|_| !excluded && stat.size <= vault.max_file_size());
+    let racy = is_racy(stat.mtime_ns, stat.ctime_ns);
+    let read = |mut document: IndexedDocument, bytes: u64| {
+        document.record.racy = racy && document.record.row.hash.is_some();
+        FileRead { at, content: document.into(), bytes, warning: None, failed: false }
+    };
+    let known = changed_file.old_hash().filter(|_| readable.is_some() && changed_file.old_path().is_none());
+    if let Some(known) = known
+        && vault.read(path).is_ok_and(|bytes| blake3::hash(&bytes) == *known)
+    {
+        let content = ReadContent::Unchanged { stat, racy };
+        return FileRead { at, content, bytes: stat.size, warning: None, failed: false };
+    }
+    let mut waiting = IndexedDocument::attachment(path, stat, false, excluded);
+    waiting.record.waits = readable.is_some();
+    let (Some(readable), Some(texts)) = (readable, texts) else { return read(waiting, 0) };
+    let bytes = match vault.read(path) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            tracing::debug!("{error}; its text is read later");
+            return read(waiting, 0);
+        }
+    };
+    let length = bytes.len() as u64;
+    match readable {
+        Readable::Text(_) => {
+            let is_text = !bytes.contains(&0);
+            waiting.record.waits = false;
+            let document =
+                if is_text { IndexedDocument::from_text_file(path, bytes, stat, analyzer) } else { waiting };
+            read(document, length)
+        }
+        Readable::Document(_) => {
+            let hash = *blake3::hash(&bytes).as_bytes();
+            match texts.known(&hash) {
+                Some(known) => {
+                    read(IndexedDocument::from_attachment(path, hash, &known, stat, analyzer), length)
+                }
+                None => read(waiting, length),
+            }
+        }
+    }
+}
+
 fn read_changed_file(
     vault: &Vault,
     at: usize,
     changed_file: &ChangedFile,
     analyzer: &mut Analyzer,
     rules: &RelationRules,
+    texts: Option<&AttachmentTexts>,
 ) -> FileRead {
     let file = &changed_file.stat;
     let stat = stat_of(file);
     // A change after this moment gives the file another time, unless the present one is as young as the clock is coarse.
     let racy = is_racy(stat.mtime_ns, stat.ctime_ns);
     if FileKind::of(&file.path) == FileKind::Attachment {
-        let document = IndexedDocument::attachment(&file.path, stat, false, changed_file.excluded);
-        return FileRead { at, content: document.into(), bytes: 0, warning: None, failed: false };
+        return read_attachment(vault, at, changed_file, stat, analyzer, texts);
     }
     let unreadable = |why: &str, again: bool| FileRead {
         at,

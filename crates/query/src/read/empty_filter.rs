@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 use sidenote_base::error::{Error, Result};
-use sidenote_catalog::Filter;
+use sidenote_catalog::{Filter, Kinds};
 use sidenote_links::misspelled_name::TypedName;
 use sidenote_markdown::path::{NotePath, key, typed_folder, typed_path};
 use sidenote_search::metadata_filter::MetadataFilter;
@@ -43,7 +43,7 @@ impl Reads<'_> {
         }
         let catalog = self.core.index.catalog();
         let has_none = |only: Filter| -> Result<bool> { Ok(catalog.select_ids(&only)?.is_empty()) };
-        let with = Filter { with_canvases: true, ..Filter::default() };
+        let with = Filter { kinds: Kinds::Searched, ..Filter::default() };
         for tag in &filter.tags {
             if has_none(Filter { tags: vec![tag.clone()], ..with.clone() })? {
                 let known = catalog.tags()?;

@@ -1,6 +1,7 @@
 //! Lists and reads files of every kind, and completes their names.
 
 use serde::Serialize;
+use sidenote_attachments::Readable;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
 use sidenote_catalog::{FileKind, FileRow};
@@ -80,13 +81,20 @@ impl Reads<'_> {
         Ok((file, length))
     }
 
-    /// Returns the attachment with a name, and its content. Returns `None` for a note or canvas.
+    /// Returns the attachment with a name, and its content. Returns `None` for a note or canvas, and for an attachment whose text
+    /// [`Reads::read`] gives.
     ///
     /// # Errors
     /// `NotFound` if no note has the name; `Exists` if several notes have it; `Io` if it cannot be read.
     pub fn attachment(&self, name: &str, most: u64) -> Result<Option<(FileItem, FileContent)>> {
-        let row = Lookup::of(self.core).find(name)?;
-        if row.kind == FileKind::Attachment { self.content_of(row, most).map(Some) } else { Ok(None) }
+        let (row, _) = Lookup::of(self.core).find_with_part(name)?;
+        let is_document = matches!(Readable::of(row.path.name()), Some(Readable::Document(_)))
+            && self.core.index.attachment_texts().is_some();
+        if row.kind == FileKind::Attachment && !is_document {
+            self.content_of(row, most).map(Some)
+        } else {
+            Ok(None)
+        }
     }
 
     fn known_file(&self, path: &NotePath) -> Result<FileRow> {

@@ -10,7 +10,7 @@ use sidenote_index::indexed_document::ParsedNote;
 use sidenote_markdown::link::Link;
 use sidenote_markdown::media_type::media_type;
 use sidenote_markdown::note::{Block, Heading, Note, ParseProblem, Task};
-use sidenote_markdown::path::key;
+use sidenote_markdown::path::{NotePath, key};
 use sidenote_markdown::span::Span;
 use sidenote_markdown::subpath::SubpathTarget;
 use sidenote_markdown::tag_conversion;
@@ -48,6 +48,30 @@ pub struct ReadReply {
     /// Notices about parts that the text does not show as they are in the file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
+}
+
+/// Returns the part of a span that lies in some lines, or the span if none are asked for.
+///
+/// # Errors
+/// `Invalid` if the text has no such lines, or the span is elsewhere.
+pub(super) fn within_lines(
+    path: &NotePath,
+    reading: &ParsedNote,
+    span: Span,
+    lines: Option<(usize, usize)>,
+) -> Result<Span> {
+    let Some((first, last)) = lines else { return Ok(span) };
+    let whole = Span::new(0, reading.text.len());
+    let asked = reading
+        .lines_span(first, last)
+        .ok_or_else(|| past_the_end(path.as_str(), reading.lines_of(whole).1, first, last))?;
+    if asked.start >= span.end.max(span.start + 1) || asked.end <= span.start && !span.is_empty() {
+        let (from, to) = reading.lines_of(span);
+        return Err(Error::invalid(format!(
+            "that section of {path} is lines {from} to {to}, and line {first} is not in it"
+        )));
+    }
+    Ok(Span::new(span.start.max(asked.start), span.end.min(asked.end)))
 }
 
 /// A property as written in the file.
@@ -148,6 +172,11 @@ impl Reads<'_> {
     #[tracing::instrument(skip_all)]
     pub fn read(&self, request: &ReadRequest) -> Result<ReadReply> {
         let (row, named) = Lookup::of(self.core).find_with_part(&request.note)?;
+        if row.kind == FileKind::Attachment
+            && let Some(reply) = self.read_document(&row, request, named.as_ref().map(|named| named.text))?
+        {
+            return Ok(reply);
+        }
         let bytes = self.core.read_bytes(&row.path)?;
         if row.kind == FileKind::Attachment && (bytes.contains(&0) || std::str::from_utf8(&bytes).is_err()) {
             let (path, kind, size) = (&row.path, media_type(row.path.as_str()), bytes.len());
@@ -167,20 +196,8 @@ impl Reads<'_> {
             },
             (None, None) => None,
         };
-        let mut span = found.and_then(|part| part_span(&reading, part)).unwrap_or(whole);
-        if let Some((first, last)) = request.lines {
-            let asked = reading
-                .lines_span(first, last)
-                .ok_or_else(|| past_the_end(row.path.as_str(), reading.lines_of(whole).1, first, last))?;
-            if asked.start >= span.end.max(span.start + 1) || asked.end <= span.start && !span.is_empty() {
-                let (from, to) = reading.lines_of(span);
-                return Err(Error::invalid(format!(
-                    "that section of {} is lines {from} to {to}, and line {first} is not in it",
-                    row.path
-                )));
-            }
-            span = Span::new(span.start.max(asked.start), span.end.min(asked.end));
-        }
+        let span = found.and_then(|part| part_span(&reading, part)).unwrap_or(whole);
+        let span = within_lines(&row.path, &reading, span, request.lines)?;
         let is_lossy = reading.note.problems.iter().any(|problem| problem.code == "invalid-utf8");
         // Offsets count the bytes of the file, also where they were replaced.
         let text = match bytes.get(span.start..span.end).filter(|_| is_lossy) {

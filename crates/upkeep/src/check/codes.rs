@@ -86,6 +86,11 @@ pub const CODES: &[ProblemCode] = &[
     error("unreadable", Scope::Note, "the file cannot be read"),
     error("utf-16", Scope::Note, "the file is UTF-16, which is not read"),
     error("yaml-unparsable", Scope::Note, "the frontmatter cannot be read"),
+    warning(
+        "attachment-unreadable",
+        Scope::Vault,
+        "the text of an attachment cannot be read, so that searches do not find it",
+    ),
     warning("ambiguous-link", Scope::Place, "a link could mean several files"),
     warning("conflict-copy", Scope::Note, "a synchronisation program left a second version of a note"),
     warning(
@@ -104,6 +109,7 @@ pub const CODES: &[ProblemCode] = &[
     info("link-out-of-site", Scope::Place, "a link leads out of the pages of a book or site"),
     info("near-duplicate", Scope::Note, "two notes say about the same"),
     info("orphan", Scope::Note, "a note has no links, and none lead to it"),
+    info("scanned", Scope::Vault, "pages of an attachment are pictures of text, which is not found"),
     info("wikilink-as-text", Scope::Place, "wikilinks are plain text where the notes are published"),
 ];
 
