@@ -51,7 +51,8 @@ impl Searches<'_> {
         let started = std::time::Instant::now();
         let stale = !request.no_sync && IndexSync::of(self.core).refresh()? > 0;
         if !request.no_sync {
-            if request.attachments {
+            // A process that follows the files reads them in the background.
+            if request.attachments && !IndexSync::of(self.core).is_following() {
                 self.read_new_attachments();
             }
             self.embed_recent(request.mode, &request.parsed(self.core.clock.now()).unwrap_or_default())?;
