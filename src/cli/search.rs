@@ -110,7 +110,6 @@ impl RankingArgs {
     /// Makes a search request for a query.
     pub(super) fn request(&self, query: String, now: Timestamp) -> Result<SearchRequest> {
         Ok(SearchRequest {
-            attachments: true,
             query,
             mode: self.mode.map(Mode::from),
             limit: self.limit,

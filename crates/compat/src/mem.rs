@@ -484,6 +484,7 @@ fn search(store: &Store, input: SearchInput) -> Result<Answer> {
         ..Filter::default()
     });
     let found = store.searches().search(&SearchRequest {
+        notes_only: true,
         query: input.query,
         plain: true,
         limit: Some(limit),

@@ -274,6 +274,7 @@ fn search(store: &Store, input: SearchInput) -> Result<SearchOutput> {
     let mut filter = store.recalls().scoped(Filter::default());
     filter.note_type = input.kind;
     let search = SearchRequest {
+        notes_only: true,
         query: input.query,
         plain: true,
         mode: Some(mode),

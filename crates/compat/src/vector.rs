@@ -434,6 +434,7 @@ fn search_memories(store: &Store, input: SearchInput) -> Result<Answer> {
         let skip = if said.is_some() { 0 } else { offset };
         let filter = Filter { created_after: after, created_before: before, ..Filter::default() };
         let search = SearchRequest {
+            notes_only: true,
             query: input.query,
             plain: true,
             limit: Some(if said.is_some() { most } else { limit }),

@@ -251,6 +251,7 @@ fn link_suggestions(store: &Store, name: &str, can_link: bool) -> Result<Vec<Pro
     let note = store.reads().read(&ReadRequest { note: name.to_owned(), section: None, lines: None })?;
     let (outgoing, backlinks) = store.reads().neighbours(&note.path)?;
     let found = store.searches().search(&SearchRequest {
+        notes_only: true,
         query: note.title.clone(),
         plain: true,
         limit: Some(30),

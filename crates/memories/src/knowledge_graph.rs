@@ -245,6 +245,7 @@ impl<'a> KnowledgeGraph<'a> {
             return Ok(());
         }
         let request = SearchRequest {
+            notes_only: true,
             query: query.to_owned(),
             plain: true,
             limit: Some(RANKED),

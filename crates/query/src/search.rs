@@ -52,7 +52,7 @@ impl Searches<'_> {
         let stale = !request.no_sync && IndexSync::of(self.core).refresh()? > 0;
         if !request.no_sync {
             // A process that follows the files reads them in the background.
-            if request.attachments && !IndexSync::of(self.core).is_following() {
+            if request.finds_attachments() && !IndexSync::of(self.core).is_following() {
                 self.read_new_attachments();
             }
             self.embed_recent(request.mode, &request.parsed(self.core.clock.now()).unwrap_or_default())?;
@@ -96,7 +96,7 @@ impl Searches<'_> {
         if mode != Mode::Bm25 {
             notes.extend(pending_notice(self.core, &snapshot).map(Wording::from));
         }
-        if request.attachments {
+        if request.finds_attachments() {
             notes.extend(unread_notice(&snapshot));
         }
         let sifted = hits.sifted.take();
@@ -467,8 +467,8 @@ pub struct SearchRequest {
     pub no_sync: bool,
     /// How results are ranked as memories. Without it, they are ranked by relevance alone.
     pub memories: Option<MemoryRanking>,
-    /// Whether attachments are found, too. None is a memory.
-    pub attachments: bool,
+    /// Whether attachments are left out, as they always are where results are ranked as memories.
+    pub notes_only: bool,
 }
 
 /// What a note states about the result of a question by relation.
@@ -628,6 +628,11 @@ impl SearchRequest {
         (self.mode != Some(Mode::Bm25))
             .then(|| self.parsed(now).ok())?
             .map(|query| query.text_to_embed().to_owned())
+    }
+
+    /// Returns whether attachments are found, too.
+    pub(super) fn finds_attachments(&self) -> bool {
+        !self.notes_only && self.memories.is_none()
     }
 
     fn form(&self) -> ResultForm {

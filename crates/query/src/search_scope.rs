@@ -61,8 +61,7 @@ impl<'a> SearchScope<'a> {
         let limit = request.limit.unwrap_or(config.limit).saturating_add(request.skip).min(MOST_RESULTS);
         let most = request.memories.map_or(limit, |ranking| ranking.candidates(limit));
         let filter = hide(&Lookup::of(core).with_canonical_folder(&request.filter)?, request.included());
-        let kinds =
-            if request.attachments && request.memories.is_none() { Kinds::Searched } else { filter.kinds };
+        let kinds = if request.finds_attachments() { Kinds::Searched } else { filter.kinds };
         let filter = Filter { kinds, ..valid_as_of(core, filter, request.as_of)? };
         // What was valid at another time is not superseded.
         let judged_at = Some(core.clock.now()).filter(|_| request.as_of.is_none());

@@ -167,7 +167,6 @@ fn search_request(store: &Store, params: &Params) -> Result<SearchRequest, ApiEr
     };
     let as_of = params.get("as_of");
     Ok(SearchRequest {
-        attachments: true,
         query: params.get("q").unwrap_or("").to_owned(),
         mode: params.get("mode").map(Mode::parse).transpose()?,
         limit: params.number("limit")?,

@@ -113,7 +113,6 @@ pub(super) struct SearchInput {
 impl SearchInput {
     fn request(&self, limit: usize, skip: usize, now: Timestamp) -> Result<SearchRequest> {
         Ok(SearchRequest {
-            attachments: true,
             query: self.query.clone(),
             mode: self.mode.map(|mode| match mode {
                 ModeInput::Hybrid => Mode::Hybrid,
