@@ -103,6 +103,13 @@ def texts(folder, license):
     return None
 
 
+def text_of_repository(package, license):
+    """Finds the text of a license in another crate of the same repository, whose license file counts for all of it."""
+    siblings = (other for other in packages.values() if package["repository"] and other["repository"] == package["repository"])
+    found = (texts(pathlib.Path(other["manifest_path"]).parent, license) for other in siblings)
+    return next((text for text in found if text), None)
+
+
 packages, crates = {}, set()
 for target in targets:
     data = metadata(target)
@@ -122,7 +129,7 @@ for id in sorted(crates, key=lambda id: (packages[id]["name"], packages[id]["ver
     for license in taken:
         if license == "Apache-2.0":
             continue
-        text = texts(folder, license)
+        text = texts(folder, license) or text_of_repository(package, license)
         if text is None:
             authors = ", ".join(package["authors"]) or f"the authors of {package['name']}"
             text = f"Copyright (c) {authors}\n\n" + (permission if license == "MIT" else sys.exit(f"{label} has no text of {license}"))

@@ -20,7 +20,11 @@ const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The crates that alone depend on an engine, and may name its types; the empty name is that of the program. The crates of the
 /// async runtime belong to the servers.
-const OWNERS: [(&str, &str); 32] = [
+const OWNERS: [(&str, &str); 36] = [
+    ("hayro-syntax", "attachment_text"),
+    ("quick-xml", "attachment_text"),
+    ("zip", "attachment_text|upkeep"),
+    ("seccompiler", "base"),
     ("tantivy", "bm25"),
     ("rusqlite", "catalog"),
     ("usearch", "vectors"),
