@@ -220,16 +220,16 @@ impl Changes<'_> {
         mut notices: Vec<String>,
     ) -> Result<ChangeReply> {
         let records = lock.records().to_owned();
-        let whole = planned.whole();
-        let Planned { shown: plan, unseen, .. } = planned;
         let unseen: Vec<String> =
-            unseen.iter().flat_map(FileChange::places).map(ToString::to_string).collect();
+            planned.unseen.iter().flat_map(FileChange::places).map(ToString::to_string).collect();
+        let (whole, plan) = (planned.whole(), &planned.shown);
         // The owner's vault has the files that the caller does not know of.
         let owner = self.core.for_owner();
         let writer = Changes::of(owner.as_ref().unwrap_or(self.core));
         let vault = &writer.core.vault;
         if plan.is_empty() {
-            return Ok(ChangeReply { notices, ..ChangeReply::of(plan) });
+            drop(whole);
+            return Ok(ChangeReply { notices, ..ChangeReply::of(planned.shown) });
         }
         // The state of the files in git must be read before they are written.
         let prepared = writer.prepare_commit(&whole);
@@ -272,7 +272,7 @@ impl Changes<'_> {
         Calls::of(self.core).note_uncommitted(&uncommitted);
         notices.extend(uncommitted);
         drop(lock);
-        match self.update_index(&plan, &applied) {
+        match self.update_index(plan, &applied) {
             Ok(told) => notices.extend(told),
             Err(error) => {
                 Lookup::of(self.core).add_unindexed(&final_files(&applied));
@@ -283,13 +283,14 @@ impl Changes<'_> {
             changing().remove(&path);
         }
         notices.retain(|notice| !unseen.iter().any(|path| notice.contains(path)));
+        drop(whole);
         Ok(ChangeReply {
             applied: true,
             id: Some(applied.id),
             rows,
             commit: commit.filter(|_| unseen.is_empty()),
             notices,
-            ..ChangeReply::of(plan)
+            ..ChangeReply::of(planned.shown)
         })
     }
 

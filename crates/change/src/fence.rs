@@ -3,6 +3,7 @@
 //! Every plan of an agent passes here, and is refused before anything happens. A fenced agent does not know of all notes, so
 //! its plans are also made with the whole vault in view: links to its files in notes outside of the fence must not break.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
@@ -39,11 +40,15 @@ impl Planned {
         Self { shown, ..Self::default() }
     }
 
-    /// Returns the whole plan.
-    pub(crate) fn whole(&self) -> ChangeSet {
+    /// Returns the whole plan. It is copied only if the caller does not know of all: the plan of an import has the texts of
+    /// thousands of notes.
+    pub(crate) fn whole(&self) -> Cow<'_, ChangeSet> {
+        if self.unseen.is_empty() {
+            return Cow::Borrowed(&self.shown);
+        }
         let mut whole = self.shown.clone();
         whole.files.extend(self.unseen.iter().cloned());
-        whole
+        Cow::Owned(whole)
     }
 }
 
