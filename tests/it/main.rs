@@ -91,6 +91,7 @@ mod model;
 mod names_of_other_programs;
 mod new_notes;
 mod nonsense;
+mod note_imports;
 mod output_escaping;
 mod parse;
 mod parts;

@@ -141,6 +141,7 @@ pub use sidenote_upkeep::git_init::{
     GitInitReply, GitInitRequest, GitInitState, GitInitStep, prepare_repository,
 };
 pub use sidenote_upkeep::import::graph::GraphImportReply;
+pub use sidenote_upkeep::import::imported_notes::{NoteSource, NotesImportReply, NotesImportRequest};
 pub use sidenote_upkeep::import::{ImportReply, ImportSource};
 pub use sidenote_upkeep::merge_copies::{MergeCopiesReply, MergeCopiesRequest, MergedCopy};
 pub use sidenote_upkeep::merge_driver::{

@@ -7,6 +7,7 @@ pub mod baseline;
 pub mod codes;
 pub mod problem;
 mod across_notes;
+mod okf;
 mod candidates;
 mod files;
 mod git_files;
@@ -69,6 +70,11 @@ impl CheckRequest {
     /// Returns whether problems of a code are reported.
     fn reports(&self, code: &str) -> bool {
         self.codes.as_ref().is_none_or(|codes| codes.iter().any(|wanted| wanted == code))
+    }
+
+    /// Returns whether problems of a code are asked for by its name.
+    fn names(&self, code: &str) -> bool {
+        self.codes.as_ref().is_some_and(|codes| codes.iter().any(|wanted| wanted == code))
     }
 
     /// Returns whether problems of a code are looked for. A baseline is compared with those of all codes.
@@ -325,6 +331,13 @@ impl VaultCheck<'_> {
                 }
                 _ => Some(ComparedText::of(path, &decode(&files.read(path).ok()??).text)),
             }));
+        }
+        // Most vaults are no bundles.
+        if self.request.names(okf::CODE) {
+            let notes: Vec<&NotePath> = visible.iter().copied().filter(|path| path.is_note()).collect();
+            // A note that cannot be read is a problem of its own.
+            let of_note = |(): &mut (), path: &&NotePath| okf::problem_of(path, &files.read(path).ok()??);
+            problems.extend(parallel::map(&notes, 16, || (), of_note).into_iter().flatten());
         }
         let targets: HashSet<&NotePath> = checked.iter().flat_map(|checked| &checked.targets).collect();
         // Notes that were not read have links, too.

@@ -1,7 +1,16 @@
 //! Imports memories as notes.
 
+mod chat;
+mod chatgpt;
+mod claude;
+mod claude_code;
+mod export_files;
 pub mod graph;
+pub mod imported_notes;
+mod json_items;
+mod mem0;
 mod memory;
+mod okf;
 mod records;
 
 use std::collections::{BTreeMap, HashSet};
@@ -26,9 +35,6 @@ use sidenote_query::memory_weights::MemoryWeights;
 use self::memory::{ImportedMemory, MemoryReader};
 use self::records::records_of;
 use crate::Upkeep;
-
-/// The number of notes that are created by one operation.
-const BATCH: usize = 500;
 
 /// What memories are imported from.
 #[derive(Debug, Clone, Copy)]
@@ -93,20 +99,11 @@ impl Upkeep<'_> {
         reply.left_out = reader.left_out;
         IndexSync::of(self.core).refresh()?;
         let made = self.new_notes(incoming, &mut reply)?;
-        let total = made.len();
-        for batch in made.chunks(BATCH) {
-            if !dry_run {
-                self.write(batch, &mut reply).map_err(|error| {
-                    let done = reply.imported.len();
-                    Error::new(
-                        error.kind(),
-                        format!("{done} of {total} notes were imported before this error: {error}"),
-                    )
-                })?;
-            }
-            reply.imported.extend(batch.iter().map(|note| note.path.to_string()));
-            told(reply.imported.len(), total);
+        if !dry_run && !made.is_empty() {
+            self.write(&made, &mut reply)?;
         }
+        reply.imported.extend(made.iter().map(|note| note.path.to_string()));
+        told(made.len(), made.len());
         Ok(reply)
     }
 
@@ -150,13 +147,13 @@ impl Upkeep<'_> {
 
     /// Writes notes as one operation, and records the importance that they had, which otherwise would decay again from
     /// their creation.
-    fn write(&self, batch: &[NewNote], reply: &mut ImportReply) -> Result<()> {
-        let notes: Vec<_> = batch.iter().map(|note| (note.path.clone(), note.bytes.clone())).collect();
+    fn write(&self, made: &[NewNote], reply: &mut ImportReply) -> Result<()> {
+        let notes: Vec<_> = made.iter().map(|note| (note.path.clone(), note.bytes.clone())).collect();
         let plan =
             |_: Option<&_>| MemoryWrites::of(self.core).plan_notes(&View::new(self.core)?, "import", &notes);
         let change = Changes::of(self.core).apply_planned(plan, false)?;
         reply.notices.extend(change.notices);
-        let had = batch.iter().filter_map(|note| Some((&note.path, note.importance?)));
+        let had = made.iter().filter_map(|note| Some((&note.path, note.importance?)));
         Maintenance::of(self.core).note_imported(had, self.core.clock.now())
     }
 

@@ -171,7 +171,8 @@ const REPLIES: &[Reply] = &[
         "memory import",
         "ImportReply",
         &[],
-        "With the source `server-memory` a [GraphImportReply](#graphimportreply).",
+        "With the source `server-memory` a [GraphImportReply](#graphimportreply); with `chatgpt`, `claude`, `claude-code` or `mem0` \
+         a [NotesImportReply](#notesimportreply).",
     ),
     Reply(
         "handoff store",
@@ -798,7 +799,9 @@ fn json_replies_of_the_reference_are_those_of_the_program() {
         writeln!(page, "| `{words}` | {ty}{more} |").unwrap();
     }
     // What only notes about commands name.
-    for name in ["Staleness", "NoteHistory", "LoginPlan", "ForgetLoginReply", "GraphImportReply"] {
+    for name in
+        ["Staleness", "NoteHistory", "LoginPlan", "ForgetLoginReply", "GraphImportReply", "NotesImportReply"]
+    {
         types.shown(name, &home);
     }
     page.push_str("\n## Types\n\nA *span* is an array of two integers: the first byte of a part of the file, and the first behind it.\n\n");

@@ -72,6 +72,8 @@ impl Candidates {
                 "conflict-copy" | "conflict-markers" | "invalid-ignore" | "near-duplicate" | "unreadable" => {
                     found.reads_others = true;
                 }
+                // It is found in the texts themselves.
+                "okf" => {}
                 _ if *scope == Scope::Vault => {}
                 _ => files.extend(catalog.paths().with_problems()?),
             }

@@ -101,6 +101,11 @@ pub const CODES: &[ProblemCode] = &[
     warning("name-not-linkable", Scope::Note, "no link can name the file"),
     warning("nested-too-deep", Scope::Place, "a passage is nested too deep to be read"),
     warning(
+        "okf",
+        Scope::Note,
+        "a note breaks a rule of the Open Knowledge Format; reported only if `--only okf` asks for it",
+    ),
+    warning(
         "path-not-followed",
         Scope::Place,
         "a link omits the extension or begins at the root, so that it works here and not where the notes are published",
