@@ -464,6 +464,12 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// Returns how every command opens a vault: with the time of the environment, and with this program as the reader of
+/// attachments.
+fn open_by_this_program() -> Result<Open> {
+    Ok(Open { reader: std::env::current_exe().ok(), clock: Clock::from_env()?, ..Open::default() })
+}
+
 /// Returns the exit code for a kind of error.
 pub fn exit_code(kind: ErrorKind) -> u8 {
     match kind {
@@ -539,10 +545,8 @@ fn run(cli: Cli, call: CommandCall, out: Output, has_changed: Arc<AtomicBool>) -
         session: own_session(&cli.command, cli.global.session),
         verb: call.verb,
         makes_vault: cli.command.makes_vault() && !call.is_dry_run,
-        reader: std::env::current_exe().ok(),
-        clock: Clock::from_env()?,
         has_changed,
-        ..Open::default()
+        ..open_by_this_program()?
     };
     platform::allow_huge_pages(cli.command.fills_huge_pages());
     if cli.command.is_server() {

@@ -64,6 +64,7 @@ impl TextCache {
     }
 
     fn try_put(&self, hash: &Hash, outcome: &Outcome) -> std::io::Result<()> {
+        #[expect(clippy::disallowed_methods, reason = "a folder of the user's cache")]
         std::fs::create_dir_all(self.folder.parent().unwrap_or(&self.folder))?;
         if !self.folder.is_dir() {
             platform::make_private_dir(&self.folder)?;
@@ -105,6 +106,7 @@ mod tests {
     use crate::{AttachmentText, Failure};
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "an entry gets an old time")]
     fn outcomes_are_kept_and_the_oldest_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let cache = TextCache::new(folder.path().join("attachments"));
@@ -124,6 +126,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "an entry is damaged")]
     fn what_is_no_outcome_is_not_used() {
         let folder = tempfile::tempdir().unwrap();
         let cache = TextCache::new(folder.path().to_owned());

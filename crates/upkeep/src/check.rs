@@ -332,13 +332,7 @@ impl VaultCheck<'_> {
                 _ => Some(ComparedText::of(path, &decode(&files.read(path).ok()??).text)),
             }));
         }
-        // Most vaults are no bundles.
-        if self.request.names(okf::CODE) {
-            let notes: Vec<&NotePath> = visible.iter().copied().filter(|path| path.is_note()).collect();
-            // A note that cannot be read is a problem of its own.
-            let of_note = |(): &mut (), path: &&NotePath| okf::problem_of(path, &files.read(path).ok()??);
-            problems.extend(parallel::map(&notes, 16, || (), of_note).into_iter().flatten());
-        }
+        problems.extend(self.okf_problems(files, visible));
         let targets: HashSet<&NotePath> = checked.iter().flat_map(|checked| &checked.targets).collect();
         // Notes that were not read have links, too.
         let may_be_orphan =
@@ -354,6 +348,17 @@ impl VaultCheck<'_> {
             ignored.get(problem.path.as_str()).is_none_or(|codes| !codes.contains(&problem.code))
         });
         Ok(problems)
+    }
+
+    /// Finds what makes these notes no concepts of a bundle, if that is asked for: most vaults are no bundles.
+    fn okf_problems(&self, files: &CheckedFiles<'_>, visible: &[&NotePath]) -> Vec<Problem> {
+        if !self.request.names(okf::CODE) {
+            return Vec::new();
+        }
+        let notes: Vec<&NotePath> = visible.iter().copied().filter(|path| path.is_note()).collect();
+        // A note that cannot be read is a problem of its own.
+        let of_note = |(): &mut (), path: &&NotePath| okf::problem_of(path, &files.read(path).ok()??);
+        parallel::map(&notes, 16, || (), of_note).into_iter().flatten().collect()
     }
 
     /// Reads a note and keeps its problems. A note that was removed meanwhile has none.
