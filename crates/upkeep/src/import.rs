@@ -10,6 +10,7 @@ pub mod imported_notes;
 mod json_items;
 mod mem0;
 mod memory;
+mod note_sources;
 mod okf;
 mod records;
 

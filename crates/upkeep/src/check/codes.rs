@@ -103,7 +103,7 @@ pub const CODES: &[ProblemCode] = &[
     warning(
         "okf",
         Scope::Note,
-        "a note breaks a rule of the Open Knowledge Format; reported only if `--only okf` asks for it",
+        "a note breaks a rule of the Open Knowledge Format; reported only if this code is asked for by name",
     ),
     warning(
         "path-not-followed",

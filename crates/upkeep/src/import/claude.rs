@@ -1,9 +1,8 @@
 //! The export of Claude: conversations, projects with their instructions and documents, and what is remembered of a person.
 //!
-//! Anthropic publishes no description. The fields are those that Sinity/polylogue (docs/providers/claude-ai.md),
-//! bearspear/claude-takeout and socketteer/Claude-Conversation-Exporter read: `chat_messages` with `sender` and blocks of
-//! `content`, `projects.json` with `prompt_template` and `docs`, `memories.json` with `conversations_memory` and
-//! `project_memories`; exports of 2026 have `projects/UUID.json` and `memories/UUID.json` in their place.
+//! Anthropic publishes no description. The fields are those that Sinity/polylogue (docs/providers/claude-ai.md) and
+//! bearspear/claude-takeout read; exports of 2026 have `projects/UUID.json` and `memories/UUID.json` in place of the lists
+//! `projects.json` and `memories.json`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;

@@ -212,11 +212,13 @@ impl ExportFiles {
                         Error::invalid(format!("{place} cannot be read: {why}"))
                             .with_hint("unpack the archive, and give the folder")
                     }
-                    error => Error::invalid(format!("{place} is damaged: {error}")),
+                    error => Error::invalid(format!("{place} is damaged: {error}"))
+                        .with_hint("download the export again"),
                 })?;
                 let limit = opened.compressed_size().saturating_mul(MAX_EXPANSION).max(HARMLESS);
                 if opened.size() > limit {
-                    return Err(Error::invalid(format!("{place}: {}", expansion())));
+                    return Err(Error::invalid(format!("{place}: {}", expansion()))
+                        .with_hint("download the export again, and from its own site"));
                 }
                 read(&mut BufReader::with_capacity(
                     64 << 10,

@@ -4,19 +4,16 @@
 //! note whose text has another hash was edited, and is left.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::Path;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
 use sidenote_catalog::{FileId, Filter};
-use sidenote_change::Changes;
 use sidenote_change::free_names::FreeNames;
-use sidenote_change::move_files::{CapturedLinks, add_new};
 use sidenote_change::naming::{UNNAMED, file_name};
 use sidenote_change::properties::with_properties;
-use sidenote_markdown::edit::{ChangeSet, ContentHash, Edit, FileChange, FileLocation, single_edit};
+use sidenote_markdown::edit::{ChangeSet, ContentHash, Edit, FileChange, single_edit};
 use sidenote_markdown::frontmatter;
 use sidenote_markdown::frontmatter::edit::set;
 use sidenote_markdown::name_rules::NameRules;
@@ -26,10 +23,8 @@ use sidenote_memory::duplicate::digest;
 use sidenote_open_vault::catalog_overlay::View;
 use sidenote_open_vault::lookup::Lookup;
 use sidenote_open_vault::redaction::Cleaned;
-use sidenote_open_vault::sync::IndexSync;
 
 use super::export_files::ReadCount;
-use super::{chatgpt, claude, claude_code, mem0, okf};
 use crate::Upkeep;
 
 /// The property that says of what a note was made.
@@ -160,93 +155,38 @@ pub(super) struct NoteImport<'a> {
     told: &'a dyn Fn(u64, u64),
 }
 
-impl Upkeep<'_> {
-    /// Imports an export as notes, in one operation. Notes that a person edited are left.
+impl<'a> NoteImport<'a> {
+    /// Begins an import.
     ///
     /// # Errors
-    /// `Io` or `Invalid`, naming the place, if the export cannot be read; the errors of a change. Nothing is written then.
-    #[tracing::instrument(skip_all)]
-    pub fn import_notes(
-        &self,
+    /// `Corrupt` or `Io` if the notes of earlier imports cannot be listed.
+    pub(super) fn begin(
+        upkeep: &'a Upkeep<'a>,
+        view: &'a View<'a>,
         source: NoteSource,
-        path: &Path,
-        request: &NotesImportRequest,
-        told: &dyn Fn(u64, u64),
-    ) -> Result<NotesImportReply> {
-        IndexSync::of(self.core).refresh()?;
-        let view = View::new(self.core)?;
-        let mut import = NoteImport {
-            upkeep: self,
+        request: &'a NotesImportRequest,
+        told: &'a dyn Fn(u64, u64),
+    ) -> Result<Self> {
+        Ok(Self {
+            upkeep,
             source,
-            names: FreeNames::without_captures(&self.core.vault, &view),
-            known: self.notes_from(source)?,
+            names: FreeNames::without_captures(&upkeep.core.vault, view),
+            known: notes_from(upkeep, source)?,
             seen: HashSet::new(),
             plan: ChangeSet::new("import"),
             cleaned: Cleaned::default(),
             request,
             reply: NotesImportReply::default(),
             told,
-        };
-        match source {
-            NoteSource::ChatGpt => chatgpt::read(path, &mut import),
-            NoteSource::Claude => claude::read(path, &mut import),
-            NoteSource::ClaudeCode => claude_code::read(path, &mut import),
-            NoteSource::Mem0 => mem0::read(path, &mut import),
-            NoteSource::Okf => okf::read(path, &mut import),
-        }?;
-        let NoteImport { plan, cleaned, mut reply, .. } = import;
+        })
+    }
+
+    /// Returns the plan, and the reply to the import.
+    pub(super) fn finish(self) -> (ChangeSet, NotesImportReply) {
+        let Self { plan, cleaned, mut reply, .. } = self;
         reply.redacted = cleaned.keys;
         reply.notices.extend(cleaned.notices());
-        if request.dry_run {
-            self.core.vault.check(&plan)?;
-        } else if !plan.is_empty() {
-            let change = Changes::of(self.core).apply_planned(|_| self.with_links(plan), false)?;
-            reply.notices.extend(change.notices);
-        }
-        Ok(reply)
-    }
-
-    /// Adds to a plan what its new notes do to the links of others.
-    fn with_links(&self, mut plan: ChangeSet) -> Result<ChangeSet> {
-        let new: Vec<NotePath> = plan
-            .files
-            .iter()
-            .filter(|file| file.from.is_none())
-            .filter_map(|file| file.to.as_ref().and_then(FileLocation::in_vault).cloned())
-            .collect();
-        add_new(&View::new(self.core)?, &new, CapturedLinks::Refuse, &mut plan)?;
-        Ok(plan)
-    }
-
-    /// Returns the notes that imports of a program have made, by what they were made of.
-    fn notes_from(&self, source: NoteSource) -> Result<HashMap<String, KnownNote>> {
-        let prefix = format!("{}:", source.name());
-        let of = |properties: &Map<String, Value>| {
-            let text = |name: &str| properties.get(name).and_then(Value::as_str).map(str::to_owned);
-            let source = text(SOURCE).filter(|source| source.starts_with(&prefix))?;
-            Some((source, text(SOURCE_HASH)))
-        };
-        let catalog = self.core.index.catalog();
-        let mut by_file: HashMap<FileId, (String, Option<String>)> = HashMap::new();
-        catalog
-            .properties()
-            .each(|id, properties| by_file.extend(of(&properties).map(|found| (id, found))))?;
-        for (id, properties) in catalog.properties().of_hidden()? {
-            by_file.extend(of(&properties).map(|found| (id, found)));
-        }
-        // Notes that differ from the index are included.
-        let rows = Lookup::of(self.core).with_unindexed(catalog.select(&Filter::default())?, |_| true)?;
-        let mut known = HashMap::new();
-        for row in rows {
-            let found = match &row.unindexed {
-                Some(details) => of(&details.properties),
-                None => by_file.remove(&row.id),
-            };
-            if let Some((source, hash)) = found {
-                known.entry(source).or_insert(KnownNote { path: row.path, hash });
-            }
-        }
-        Ok(known)
+        (plan, reply)
     }
 }
 
@@ -401,4 +341,33 @@ fn hash_of(text: &str) -> String {
 /// Returns the beginning of a text for a message.
 fn one_of(text: &str) -> String {
     text.chars().take(40).collect()
+}
+
+/// Returns the notes that imports of a program have made, by what they were made of.
+fn notes_from(upkeep: &Upkeep<'_>, source: NoteSource) -> Result<HashMap<String, KnownNote>> {
+    let prefix = format!("{}:", source.name());
+    let of = |properties: &Map<String, Value>| {
+        let text = |name: &str| properties.get(name).and_then(Value::as_str).map(str::to_owned);
+        let source = text(SOURCE).filter(|source| source.starts_with(&prefix))?;
+        Some((source, text(SOURCE_HASH)))
+    };
+    let catalog = upkeep.core.index.catalog();
+    let mut by_file: HashMap<FileId, (String, Option<String>)> = HashMap::new();
+    catalog.properties().each(|id, properties| by_file.extend(of(&properties).map(|found| (id, found))))?;
+    for (id, properties) in catalog.properties().of_hidden()? {
+        by_file.extend(of(&properties).map(|found| (id, found)));
+    }
+    // Notes that differ from the index are included.
+    let rows = Lookup::of(upkeep.core).with_unindexed(catalog.select(&Filter::default())?, |_| true)?;
+    let mut known = HashMap::new();
+    for row in rows {
+        let found = match &row.unindexed {
+            Some(details) => of(&details.properties),
+            None => by_file.remove(&row.id),
+        };
+        if let Some((source, hash)) = found {
+            known.entry(source).or_insert(KnownNote { path: row.path, hash });
+        }
+    }
+    Ok(known)
 }

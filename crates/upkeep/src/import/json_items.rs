@@ -10,6 +10,9 @@ use sidenote_base::error::{Error, Result};
 
 use super::export_files::ReadCount;
 
+/// What to do about an export that cannot be read.
+const HINT: &str = "download the export again, or name the program that wrote it";
+
 /// Reads a list of items, or one item alone, and gives each to `take` with its number from 1.
 ///
 /// # Errors
@@ -31,12 +34,12 @@ pub(super) fn each_item<T: DeserializeOwned>(
         let named = Error::new(error.kind(), format!("{at}: {}", error.message()));
         return Err(match error.hint() {
             Some(hint) => named.with_hint(hint.to_owned()),
-            None => named,
+            None => named.with_hint(HINT),
         });
     }
     // Errors of a list have the line and the column in their text.
     let wrong = if error.is_io() { Error::invalid(format!("{at}: {error}")) } else { no_json(&at, &error) };
-    Err(wrong.with_hint("download the export again, or name the program that wrote it"))
+    Err(wrong.with_hint(HINT))
 }
 
 fn no_json(at: &str, error: &serde_json::Error) -> Error {
