@@ -91,7 +91,11 @@ fn a_search_finds_what_an_attachment_says_and_names_the_place() {
         let first = &reply["results"][0];
         assert_eq!((&first["path"], &first["place"]), (&json!(path), &place), "{query}: {reply}");
     }
-    assert_snapshot!(crate::support::run(&vault, NOW, &["search", "osmosis"]), @"");
+    assert_snapshot!(crate::support::run(&vault, NOW, &["search", "osmosis"]), @r"
+    1. survey.pdf  Files/survey.pdf:6-8
+       Page 2
+       The hull shows osmosis near the keel.
+    ");
 }
 
 #[test]
@@ -105,7 +109,7 @@ fn a_place_of_an_attachment_is_read_by_its_number_or_name() {
         ),
         (
             &["read", "page.html", "--section", "spring tides"],
-            "# Chapter 2: Spring tides\n\nSpring tides\nThe zenith pulls hardest.\n\n",
+            "# Chapter 2: Spring tides\n\nSpring tides\n\nThe zenith pulls hardest.\n\n",
         ),
         (&["read", "survey.pdf", "--lines", "7:7"], "The hull shows osmosis near the keel.\n"),
     ] {
@@ -167,7 +171,7 @@ fn what_is_not_searched_is_named_with_its_reason() {
     vault.write("Files/broken.pdf", "%PDF-1.7 and no more");
     vault.write("Files/no.docx", "no archive");
     vault.run(&["index"]);
-    let reply = json_of(&vault, &["check", "--only", "attachment-unreadable,scanned"]);
+    let reply = json_of(&vault, &["check", "--only", "attachment-unreadable", "--only", "scanned"]);
     let mut found: Vec<_> = reply["problems"].as_array().unwrap().iter().collect();
     found.sort_by_key(|problem| problem["path"].as_str());
     let found: Vec<_> = found
@@ -231,7 +235,7 @@ fn an_attachment_is_read_once_wherever_it_lies() {
 #[test]
 fn an_excluded_attachment_is_not_read() {
     let vault = vault();
-    vault.write(".sidenote/config.toml", "[vault]\nexclude = [\"Files/survey.pdf\"]\n");
+    vault.write(".obsidian/app.json", r#"{"userIgnoreFilters": ["Files/survey.pdf"]}"#);
     assert_eq!(json_of(&vault, &["index"])["attachments"], 3);
     assert_eq!(json_of(&vault, &["search", "osmosis"])["results"].as_array().unwrap().len(), 0);
     // As a target of links it stays.

@@ -436,14 +436,6 @@ impl CatalogReader {
         )
     }
 
-    /// Lists the attachments whose text was read.
-    ///
-    /// # Errors
-    /// Returns `Corrupt` or `Io` if the catalog cannot be read.
-    pub fn read_attachments(&self) -> Result<Vec<FileId>> {
-        self.collect("SELECT id FROM files WHERE kind = 2 AND hash IS NOT NULL", [], |row| row.get(0))
-    }
-
     /// Lists the files that are in any of the given inactive states.
     pub fn inactive_files(&self, states: Inactive) -> Result<Vec<FileId>> {
         self.collect(

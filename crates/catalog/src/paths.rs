@@ -124,6 +124,14 @@ impl PathQueries<'_> {
         )
     }
 
+    /// Lists the attachments whose text was read.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the catalog cannot be read.
+    pub fn read_attachments(&self) -> Result<Vec<FileId>> {
+        self.0.collect("SELECT id FROM files WHERE kind = 2 AND hash IS NOT NULL", [], |row| row.get(0))
+    }
+
     /// Lists the attachments that have a problem, each with its problems as a JSON array.
     ///
     /// # Errors

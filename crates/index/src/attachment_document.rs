@@ -1,12 +1,11 @@
 //! The documents of attachments: what the index stores of one, from the text that was read of it.
 
 use serde_json::{Map, Value, json};
-use sidenote_attachments::{AttachmentText, Outcome, Readable, TextKind};
+use sidenote_attachments::{AttachmentText, Outcome};
 use sidenote_base::clock::StatedTime;
 use sidenote_bm25::Analyzer;
 use sidenote_catalog::{CreationSource, Hash, Stat};
 use sidenote_markdown::attachment::{self, Place};
-use sidenote_markdown::note::PieceKind;
 use sidenote_markdown::path::NotePath;
 use sidenote_vectors::passage_key;
 
@@ -65,14 +64,6 @@ impl IndexedDocument {
         let mut document = Self::with_text(path, (hash, text.into_bytes()), stat, properties, analyzer);
         document.record.problems = attachment_problems(read).to_string();
         document
-    }
-}
-
-/// Returns the kind of the lines of an attachment.
-pub(crate) fn piece_kind(path: &NotePath) -> PieceKind {
-    match Readable::of(path.name()) {
-        Some(Readable::Text(TextKind::Code)) => PieceKind::Code,
-        _ => PieceKind::Prose,
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use hashbrown::{HashMap, HashSet};
 use serde_json::{Map, Value};
+use sidenote_attachments::{Readable, TextKind};
 use sidenote_base::clock::{StatedTime, Timestamp};
 use sidenote_bm25::{AnalyzedNote, Analyzer, IndexedText};
 use sidenote_catalog::{
@@ -29,8 +30,6 @@ use sidenote_markdown::span::Span;
 use sidenote_markdown::tag_conversion::unconverted_names;
 use sidenote_vectors::passage_key;
 use unicode_normalization::{IsNormalized, is_nfc_quick};
-
-use crate::attachment_document::piece_kind;
 
 /// About how many bytes at the beginning of a note tell its language. They are more words than are looked at.
 const LANGUAGE_SAMPLE: usize = 1 << 13;
@@ -188,6 +187,14 @@ impl ParsedNote {
     pub fn heading_path_of(&self, passage: &Passage) -> String {
         let headings = passage.trail.iter().filter_map(|&at| self.note.headings.get(at));
         headings.map(|heading| heading.text.as_str()).collect::<Vec<_>>().join(" > ")
+    }
+}
+
+/// Returns the kind of the lines of an attachment.
+fn piece_kind(path: &NotePath) -> PieceKind {
+    match Readable::of(path.name()) {
+        Some(Readable::Text(TextKind::Code)) => PieceKind::Code,
+        _ => PieceKind::Prose,
     }
 }
 

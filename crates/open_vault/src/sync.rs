@@ -29,6 +29,12 @@ const SEARCH: Duration = Duration::from_millis(300);
 /// The time that a search waits if nothing is indexed yet.
 const FIRST: Duration = Duration::from_secs(5);
 
+/// The time in which a search begins to read new attachments: enough for a few usual ones, and short enough to wait for.
+const READING: Duration = Duration::from_millis(500);
+
+/// The time after which a search gives up what it is reading. A long book is left to `index` and to servers.
+const LONGEST_READING: Duration = Duration::from_secs(2);
+
 /// The time that a reader waits for the process that writes the index.
 const WAIT_LIMIT: Duration = Duration::from_millis(300);
 
@@ -312,6 +318,20 @@ impl IndexSync<'_> {
     /// written.
     pub fn read_attachments(&self, progress: &Arc<Progress>) -> Result<usize> {
         self.core.index.read_attachments(Extent::All, &|| false, progress)
+    }
+
+    /// Reads attachments that are new, for a limited time, before a search. A process that follows the files reads them in the
+    /// background.
+    pub fn read_new_attachments(&self) {
+        if self.is_following() {
+            return;
+        }
+        let now = Instant::now();
+        let extent = Extent::Until { begin: now + READING, end: now + LONGEST_READING };
+        let halt = || self.core.check_cancelled().is_err();
+        if let Err(error) = self.core.index.read_attachments(extent, &halt, &silent()) {
+            tracing::warn!("new attachments are not read yet: {error}");
+        }
     }
 
     /// Returns the numbers of notes, of passages, and of passages without a vector, without reading the files.

@@ -1,7 +1,7 @@
 //! Searches: parses the query, ranks notes, and shows their best passages.
 
 use std::sync::PoisonError;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Serialize;
 use sidenote_base::clock::Timestamp;
@@ -9,8 +9,8 @@ use sidenote_base::error::{ErrorKind, Result};
 use sidenote_base::parallel;
 use sidenote_base::wording::Wording;
 use sidenote_catalog::{Filter, Inactive};
+use sidenote_index::Snapshot;
 use sidenote_index::indexed_document::ParsedNote;
-use sidenote_index::{Snapshot, attachments, silent};
 use sidenote_language::graphemes::shortened;
 use sidenote_language::terms::CachedStemmer;
 use sidenote_markdown::attachment::Place;
@@ -51,9 +51,8 @@ impl Searches<'_> {
         let started = std::time::Instant::now();
         let stale = !request.no_sync && IndexSync::of(self.core).refresh()? > 0;
         if !request.no_sync {
-            // A process that follows the files reads them in the background.
-            if request.finds_attachments() && !IndexSync::of(self.core).is_following() {
-                self.read_new_attachments();
+            if request.finds_attachments() {
+                IndexSync::of(self.core).read_new_attachments();
             }
             self.embed_recent(request.mode, &request.parsed(self.core.clock.now()).unwrap_or_default())?;
         }
@@ -68,17 +67,6 @@ impl Searches<'_> {
         }
         reply.took_ms = (started.elapsed().as_secs_f64() * 1e5).round() / 100.0;
         Ok(reply)
-    }
-
-    /// Reads attachments that are new, for a limited time. What is left is said in the reply.
-    fn read_new_attachments(&self) {
-        let now = Instant::now();
-        let extent = attachments::Extent::Until { begin: now + READING, end: now + LONGEST_READING };
-        if let Err(error) =
-            self.core.index.read_attachments(extent, &|| self.core.check_cancelled().is_err(), &silent())
-        {
-            tracing::warn!("new attachments are not read yet: {error}");
-        }
     }
 
     /// Searches the index without updating it.
@@ -399,12 +387,6 @@ fn statement(
     };
     Some(RelationStatement { path, line: evidence.line, text })
 }
-
-/// The time in which a search begins to read new attachments: enough for a few usual ones, and short enough to wait for.
-const READING: Duration = Duration::from_millis(500);
-
-/// The time after which a search gives up what it is reading. A long book is left to `index` and to servers.
-const LONGEST_READING: Duration = Duration::from_secs(2);
 
 /// The time that a search spends on embedding the latest changes.
 const EMBEDDING: Duration = Duration::from_millis(100);

@@ -237,7 +237,7 @@ pub fn allowed_files(catalog: &CatalogReader, request: &Request<'_>) -> Result<O
     if request.filter.is_unrestricted() && glob.is_none() {
         let mut put_away = catalog.inactive_files(request.filter.hidden)?;
         if kinds != Kinds::Searched {
-            put_away.extend(catalog.read_attachments()?);
+            put_away.extend(catalog.paths().read_attachments()?);
         }
         return Ok(match request.among {
             Some(among) if put_away.is_empty() => Some(among.clone()),

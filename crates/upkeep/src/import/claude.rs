@@ -1,7 +1,6 @@
-//! The export of Claude: conversations, projects with their instructions and documents, and what is remembered of a person.
-//!
-//! Anthropic publishes no description. The fields are those that Sinity/polylogue (docs/providers/claude-ai.md) and
-//! bearspear/claude-takeout read; exports of 2026 have `projects/UUID.json` and `memories/UUID.json` in place of the lists
+//! The export of Claude: conversations, projects with their documents, and what is remembered of a person. Anthropic
+//! publishes no description: the fields are those that Sinity/polylogue (docs/providers/claude-ai.md) and
+//! bearspear/claude-takeout read. Exports of 2026 have `projects/UUID.json` and `memories/UUID.json` in place of the lists
 //! `projects.json` and `memories.json`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
