@@ -7,7 +7,7 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use crate::mcp_client::Client;
-use crate::support::{TestVault, program, stderr, stdout};
+use crate::support::{TestVault, program, stderr, stdout, until};
 
 const NOW: &str = "2026-03-01T12:00:00Z";
 
@@ -125,7 +125,12 @@ fn a_place_of_an_attachment_is_read_by_its_number_or_name() {
 fn an_agent_gets_the_text_and_never_the_bytes() {
     let vault = vault();
     let mut client = Client::start(&vault, &[]);
-    let found = client.call("search_notes", json!({ "query": "osmosis" }));
+    let mut found = Value::Null;
+    // The server reads attachments in the background, and says so as long as one waits.
+    until("the attachments are read", || {
+        found = client.call("search_notes", json!({ "query": "osmosis" }));
+        !found.to_string().contains("not read yet")
+    });
     let first = &found["structuredContent"]["results"][0];
     assert_eq!(
         (&first["path"], &first["heading"]),

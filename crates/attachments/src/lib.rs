@@ -10,7 +10,7 @@ mod text_files;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use lru::LruCache;
 use serde::{Deserialize, Serialize};
@@ -86,12 +86,15 @@ pub struct AttachmentTexts {
     program: PathBuf,
     cache: Option<TextCache>,
     recent: Mutex<LruCache<Hash, Arc<Outcome>>>,
+    /// Whether it was said that no process can be started.
+    failed: Once,
 }
 
 impl AttachmentTexts {
     /// Creates the access to texts that `program` reads, and that are kept below `folder`, if one is given.
     pub fn new(program: PathBuf, folder: Option<PathBuf>) -> Self {
-        Self { program, cache: folder.map(TextCache::new), recent: Mutex::new(LruCache::new(IN_MEMORY)) }
+        let recent = Mutex::new(LruCache::new(IN_MEMORY));
+        Self { program, cache: folder.map(TextCache::new), recent, failed: Once::new() }
     }
 
     /// Returns what reading the file with this hash gave, if it was read before.
@@ -121,7 +124,10 @@ impl AttachmentTexts {
         let outcome = match child::read(&self.program, format, bytes, stop) {
             Ok(outcome) => Arc::new(outcome?),
             Err(error) => {
-                tracing::warn!("no process can be started that reads attachments: {error}");
+                // It is tried again and again.
+                self.failed.call_once(|| {
+                    tracing::warn!("no process can be started that reads attachments: {error}")
+                });
                 return None;
             }
         };
