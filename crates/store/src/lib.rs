@@ -99,7 +99,7 @@ pub use sidenote_query::memory_ranking::MemoryRanking;
 pub use sidenote_query::memory_weights::{Memory, MemoryWeights, TierThresholds};
 pub use sidenote_query::read::Reads;
 pub use sidenote_query::read::empty_filter::nearest;
-pub use sidenote_query::read::files::{FileContent, FileItem};
+pub use sidenote_query::read::files::{Attachment, FileContent, FileItem};
 pub use sidenote_query::read::graph::{Backlink, LineRef, LinkItem, LinksReply, PathReply, UnresolvedItem};
 pub use sidenote_query::read::list::{
     FieldsItem, ListRequest, NoteItem, Page, PropertyCondition, PropertyItem, SortBy, TagItem,

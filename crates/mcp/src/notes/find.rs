@@ -12,9 +12,9 @@ use sidenote_markdown::media_type::{is_shown_image, media_type};
 use sidenote_memory::validity::Invalidity;
 use sidenote_search::Mode;
 use sidenote_store::{
-    Fallback, FileContent, FileItem, Intent, ListRequest, Memory, MemoryListRequest, MemoryRanking,
-    MemorySort, NoteItem, PropertyCondition, ReadReply, ReadRequest, RelationStatement, SearchRequest,
-    Searches, SortBy, Store, Tier,
+    Attachment, Fallback, FileContent, FileItem, Intent, ListRequest, Memory, MemoryListRequest,
+    MemoryRanking, MemorySort, NoteItem, PropertyCondition, ReadReply, ReadRequest, RelationStatement,
+    SearchRequest, Searches, SortBy, Store, Tier,
 };
 
 use super::super::error_text::message_for_agent;
@@ -218,6 +218,9 @@ struct FileOutput {
     updated: String,
     /// The resource that gives its bytes.
     uri: String,
+    /// Why a file that could have text has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -520,7 +523,7 @@ enum ReadItem {
 }
 
 fn read_item(store: &Store, request: &ReadRequest, column: usize, left: usize) -> Result<ReadItem> {
-    if let Some((file, content)) = store.reads().attachment(&request.note, MAX_IMAGE)? {
+    if let Some(Attachment { file, content, problem }) = store.reads().attachment(&request.note, MAX_IMAGE)? {
         let kind = media_type(&file.path);
         return Ok(match content {
             FileContent::Text(text) => {
@@ -528,9 +531,11 @@ fn read_item(store: &Store, request: &ReadRequest, column: usize, left: usize) -
                 ReadItem::Note(Box::new(note_output(text_reply, column, left)))
             }
             FileContent::Bytes(bytes) if is_shown_image(kind) => {
-                ReadItem::File(FileOutput::of(file), Some(bytes))
+                ReadItem::File(FileOutput::of(file, problem), Some(bytes))
             }
-            FileContent::Bytes(_) | FileContent::TooLarge => ReadItem::File(FileOutput::of(file), None),
+            FileContent::Bytes(_) | FileContent::TooLarge => {
+                ReadItem::File(FileOutput::of(file, problem), None)
+            }
         });
     }
     let reply = store.reads().read(request)?;
@@ -539,8 +544,9 @@ fn read_item(store: &Store, request: &ReadRequest, column: usize, left: usize) -
 }
 
 impl FileOutput {
-    fn of(file: FileItem) -> Self {
+    fn of(file: FileItem, problem: Option<String>) -> Self {
         Self {
+            problem,
             media_type: media_type(&file.path),
             bytes: file.size,
             updated: file.updated.local_rfc3339(),
@@ -689,9 +695,10 @@ fn format_read(output: &ReadOutput) -> String {
         }
     }
     for file in &output.files {
-        let FileOutput { path, media_type, bytes, uri, .. } = file;
+        let FileOutput { path, media_type, bytes, uri, problem, .. } = file;
+        let problem = problem.as_ref().map(|problem| format!("; {problem}")).unwrap_or_default();
         text.push_str(&text_line(&format!(
-            "{path}: {media_type}, {bytes} bytes; read them as the resource {uri}"
+            "{path}: {media_type}, {bytes} bytes; read them as the resource {uri}{problem}"
         )));
     }
     for failed in &output.errors {

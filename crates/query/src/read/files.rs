@@ -1,9 +1,8 @@
 //! Lists and reads files of every kind, and completes their names.
 
 use serde::Serialize;
-use sidenote_attachments::Readable;
 use sidenote_base::clock::Timestamp;
-use sidenote_base::error::{Error, Result};
+use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_catalog::{FileKind, FileRow};
 use sidenote_markdown::media_type::{is_text, media_type};
 use sidenote_markdown::path::{NotePath, key};
@@ -34,6 +33,17 @@ pub enum FileContent {
     Bytes(Vec<u8>),
     /// The file is larger than the given limit.
     TooLarge,
+}
+
+/// An attachment that is shown as what it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attachment {
+    /// The file.
+    pub file: FileItem,
+    /// Its content.
+    pub content: FileContent,
+    /// Why it has no text, as a sentence, if it could have one.
+    pub problem: Option<String>,
 }
 
 impl FileItem {
@@ -86,15 +96,19 @@ impl Reads<'_> {
     ///
     /// # Errors
     /// `NotFound` if no note has the name; `Exists` if several notes have it; `Io` if it cannot be read.
-    pub fn attachment(&self, name: &str, most: u64) -> Result<Option<(FileItem, FileContent)>> {
+    pub fn attachment(&self, name: &str, most: u64) -> Result<Option<Attachment>> {
         let (row, _) = Lookup::of(self.core).find_with_part(name)?;
-        let is_document = matches!(Readable::of(row.path.name()), Some(Readable::Document(_)))
-            && self.core.index.attachment_texts().is_some();
-        if row.kind == FileKind::Attachment && !is_document {
-            self.content_of(row, most).map(Some)
-        } else {
-            Ok(None)
+        if row.kind != FileKind::Attachment {
+            return Ok(None);
         }
+        let problem = match self.document(&row) {
+            Ok(Some(_)) => return Ok(None),
+            Ok(None) => None,
+            Err(error) if error.kind() == ErrorKind::Invalid => Some(error.to_string()),
+            Err(error) => return Err(error),
+        };
+        let (file, content) = self.content_of(row, most)?;
+        Ok(Some(Attachment { file, content, problem }))
     }
 
     fn known_file(&self, path: &NotePath) -> Result<FileRow> {
