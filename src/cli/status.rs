@@ -3,6 +3,7 @@
 use serde::Serialize;
 use sidenote_base::error::Result;
 use sidenote_config::CommitPolicy;
+use sidenote_index::silent;
 use sidenote_links::dialect::LinkDialect;
 
 use super::{CommandContext, output};
@@ -133,6 +134,9 @@ fn dialects(status: &Status) -> String {
 }
 
 pub(super) fn dump(context: &CommandContext) -> Result<()> {
-    let lines = context.fresh_store()?.index().dump()?;
+    let store = context.fresh_store()?;
+    // The dump of the same files is the same, whatever was read before.
+    store.index().read_attachments(&silent())?;
+    let lines = store.index().dump()?;
     context.out.reply(&lines, |lines| lines.iter().map(|line| format!("{line}\n")).collect())
 }
