@@ -289,19 +289,71 @@ fn two_hundred_hostile_files_end_no_search() {
     assert_eq!(found["results"][0]["path"], "Files/survey.pdf");
 }
 
-#[test]
-fn a_process_that_reads_an_attachment_is_given_its_format() {
+/// Runs the process that reads an attachment.
+fn read_by_child(format: &str, bytes: &[u8]) -> std::process::Output {
     let mut child = std::process::Command::new(program())
-        .args(["read-attachment", "html"])
+        .args(["read-attachment", format])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    child.stdin.take().unwrap().write_all(b"<p>Only this.</p>").unwrap();
-    let output = child.wait_with_output().unwrap();
+    // It may end before it has read all.
+    drop(child.stdin.take().unwrap().write_all(bytes));
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn a_process_that_reads_an_attachment_is_given_its_format() {
+    let output = read_by_child("html", b"<p>Only this.</p>");
     assert!(output.status.success());
     let text: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(text["Ok"]["places"][0]["text"].as_str().map(str::trim), Some("Only this."));
-    let unknown = std::process::Command::new(program()).args(["read-attachment", "exe"]).output().unwrap();
+    let unknown = read_by_child("exe", b"");
     assert!(!unknown.status.success() && unknown.stdout.is_empty());
+}
+
+#[test]
+fn a_healthy_file_is_read_each_time() {
+    let pages: Vec<String> =
+        (0..40).map(|page| format!("Page {page} tells of the keel.\n").repeat(50)).collect();
+    let file = pdf("Long", &pages.iter().map(String::as_str).collect::<Vec<_>>());
+    let first = read_by_child("pdf", &file).stdout;
+    for round in 0..60 {
+        let output = read_by_child("pdf", &file);
+        assert!(output.status.success() && output.stdout == first, "round {round}: {:?}", output.status);
+    }
+}
+
+#[test]
+fn a_file_is_read_by_what_its_name_says_now() {
+    let vault = TestVault::new(&[("Note.md", "x")]);
+    vault.write("book.pdf", "<html><body><p>The narwhal surfaced.</p></body></html>");
+    let found =
+        |vault: &TestVault| json_of(vault, &["search", "narwhal"])["results"].as_array().unwrap().len();
+    assert_eq!(found(&vault), 0);
+    vault.rename("book.pdf", "book.html");
+    assert_eq!(found(&vault), 1);
+}
+
+#[test]
+fn text_files_are_searched_in_their_encodings() {
+    let vault = TestVault::new(&[("Note.md", "x")]);
+    let utf16: Vec<u8> = "\u{FEFF}Größe der Jolle\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    vault.write("wide.txt", &utf16);
+    vault.write("western.txt", b"L\xE4nge der Yawl\n");
+    vault.write("feed.txt", b"first\n\x0C# Page 77\nkea\n");
+    vault.write("nul.txt", b"a\0b cutter");
+    for (query, path, text) in [
+        ("Jolle", "wide.txt", "Größe der Jolle"),
+        ("Länge", "western.txt", "Länge der Yawl"),
+        ("kea", "feed.txt", "# Page 77"),
+    ] {
+        let reply = json_of(&vault, &["search", query]);
+        let first = &reply["results"][0];
+        assert_eq!((&first["path"], &first["place"]), (&json!(path), &Value::Null), "{reply}");
+        assert!(first["snippet"].as_str().unwrap().contains(text), "{reply}");
+        assert!(stdout(&vault.run(&["read", path])).contains(text), "{path}");
+    }
+    let reply = json_of(&vault, &["check", "--only", "attachment-unreadable"]);
+    assert_eq!(reply["problems"][0]["path"], "nul.txt", "{reply}");
 }

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use sidenote_base::atomic_file::AtomicFile;
 use sidenote_base::{platform, safe_open};
 
-use crate::{Hash, Outcome};
+use crate::{Format, Hash, Outcome};
 
 /// The version of the reader of attachments. It is raised when a file gives another text than before.
 const VERSION: u32 = 1;
@@ -26,23 +26,25 @@ pub(crate) struct TextCache {
     folder: PathBuf,
     /// Whether old texts were removed, which is done once in a process.
     pruned: Once,
+    /// Whether it was said that nothing can be kept.
+    failed: Once,
 }
 
 impl TextCache {
     pub(crate) fn new(root: PathBuf) -> Self {
-        Self { folder: root.join(VERSION.to_string()), pruned: Once::new() }
+        Self { folder: root.join(VERSION.to_string()), pruned: Once::new(), failed: Once::new() }
     }
 
-    fn place(&self, hash: &Hash) -> PathBuf {
-        self.folder.join(format!("{}.json", blake3::Hash::from_bytes(*hash).to_hex()))
+    fn place(&self, hash: &Hash, format: Format) -> PathBuf {
+        self.folder.join(format!("{}.{}.json", blake3::Hash::from_bytes(*hash).to_hex(), format.name()))
     }
 
     /// Returns what is kept of the file with this hash. Entries that another user could have written do not count.
-    pub(crate) fn get(&self, hash: &Hash) -> Option<Outcome> {
+    pub(crate) fn get(&self, hash: &Hash, format: Format) -> Option<Outcome> {
         if !platform::is_own_folder(&self.folder).unwrap_or(false) {
             return None;
         }
-        let place = self.place(hash);
+        let place = self.place(hash, format);
         let bytes = match safe_open::read_in_place(&place, MAX_ENTRY) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
@@ -56,20 +58,25 @@ impl TextCache {
     }
 
     /// Keeps what reading the file with this hash gave.
-    pub(crate) fn put(&self, hash: &Hash, outcome: &Outcome) {
-        if let Err(error) = self.try_put(hash, outcome) {
-            tracing::debug!("a text is not kept in {}: {error}", self.folder.display());
+    pub(crate) fn put(&self, hash: &Hash, format: Format, outcome: &Outcome) {
+        if let Err(error) = self.try_put(hash, format, outcome) {
+            let folder = self.folder.display();
+            self.failed.call_once(|| {
+                tracing::warn!(
+                    "texts of attachments cannot be kept in {folder}, so searches read them again: {error}"
+                );
+            });
         }
         self.pruned.call_once(|| prune(&self.folder, MAX_TOTAL));
     }
 
-    fn try_put(&self, hash: &Hash, outcome: &Outcome) -> std::io::Result<()> {
+    fn try_put(&self, hash: &Hash, format: Format, outcome: &Outcome) -> std::io::Result<()> {
         #[expect(clippy::disallowed_methods, reason = "a folder of the user's cache")]
         std::fs::create_dir_all(self.folder.parent().unwrap_or(&self.folder))?;
         if !self.folder.is_dir() {
             platform::make_private_dir(&self.folder)?;
         }
-        AtomicFile::new(&self.place(hash)).write_bytes(&serde_json::to_vec(outcome)?)
+        AtomicFile::new(&self.place(hash, format)).write_bytes(&serde_json::to_vec(outcome)?)
     }
 }
 
@@ -114,15 +121,16 @@ mod tests {
         let outcomes: [Outcome; 2] = [Ok(text), Err(Failure::TookTooLong)];
         for (at, outcome) in outcomes.iter().enumerate() {
             let hash = [at as u8; 32];
-            assert_eq!(cache.get(&hash), None);
-            cache.put(&hash, outcome);
-            assert_eq!(cache.get(&hash).as_ref(), Some(outcome));
+            assert_eq!(cache.get(&hash, Format::Pdf), None);
+            cache.put(&hash, Format::Pdf, outcome);
+            assert_eq!(cache.get(&hash, Format::Pdf).as_ref(), Some(outcome));
+            assert_eq!(cache.get(&hash, Format::Docx), None, "as another format it was not read");
         }
-        let old = std::fs::File::options().write(true).open(cache.place(&[0; 32])).unwrap();
+        let old = std::fs::File::options().write(true).open(cache.place(&[0; 32], Format::Pdf)).unwrap();
         old.set_modified(SystemTime::UNIX_EPOCH).unwrap();
         prune(&cache.folder, 30);
-        assert_eq!(cache.get(&[0; 32]), None, "the oldest is removed");
-        assert_eq!(cache.get(&[1; 32]).as_ref(), Some(&outcomes[1]), "and no more than needed");
+        assert_eq!(cache.get(&[0; 32], Format::Pdf), None, "the oldest is removed");
+        assert_eq!(cache.get(&[1; 32], Format::Pdf).as_ref(), Some(&outcomes[1]), "and no more than needed");
     }
 
     #[test]
@@ -130,8 +138,8 @@ mod tests {
     fn what_is_no_outcome_is_not_used() {
         let folder = tempfile::tempdir().unwrap();
         let cache = TextCache::new(folder.path().to_owned());
-        cache.put(&[7; 32], &Err(Failure::Ended));
-        std::fs::write(cache.place(&[7; 32]), "{\"Ok\":").unwrap();
-        assert_eq!(cache.get(&[7; 32]), None);
+        cache.put(&[7; 32], Format::Pdf, &Err(Failure::Ended));
+        std::fs::write(cache.place(&[7; 32], Format::Pdf), "{\"Ok\":").unwrap();
+        assert_eq!(cache.get(&[7; 32], Format::Pdf), None);
     }
 }

@@ -35,7 +35,7 @@ const STACK: usize = 64 << 20;
 /// Reads a file in a child process of `program`. Returns `None` if `stop` returned true meanwhile.
 ///
 /// # Errors
-/// The error of the system if no process can be started.
+/// The error of the system if no process can be started, or it ends for a reason that is not the file.
 pub(crate) fn read(
     program: &Path,
     format: Format,
@@ -47,6 +47,8 @@ pub(crate) fn read(
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     // Ctrl-C in a terminal reaches the program, which ends the child itself.
     platform::begin_process_group(&mut command);
+    // The allocator reserves a gigabyte otherwise, which the limit of memory could not tell from what is used.
+    command.env("MIMALLOC_ARENA_RESERVE", "0");
     let mut child = command.spawn()?;
     let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(io::Error::other("the child has no pipes"));
@@ -72,7 +74,11 @@ pub(crate) fn read(
             Err(_) => Some(Err(Failure::Ended)),
         },
         End::Exited(status) if platform::is_out_of_time(status) => Some(Err(Failure::TookTooLong)),
-        End::Exited(_) => Some(Err(Failure::Ended)),
+        End::Exited(status) if platform::is_own_fault(status) => Some(Err(Failure::Ended)),
+        // Another process ended it, or it could not be confined: that says nothing of the file.
+        End::Exited(status) => {
+            return Err(io::Error::other(format!("the process that reads an attachment ended: {status}")));
+        }
     })
 }
 
@@ -114,7 +120,11 @@ pub fn serve(format: &str, input: &mut impl Read, output: &mut impl Write) -> io
         Ok::<Result<AttachmentText, Unreadable>, io::Error>(read_text(format, &bytes))
     };
     let thread = std::thread::Builder::new().stack_size(STACK).spawn(work)?;
-    let text = thread.join().map_err(|_| io::Error::other("the reader panicked"))??;
+    let Ok(text) = thread.join() else {
+        // The reader failed on the file.
+        std::process::abort();
+    };
+    let text = text?;
     serde_json::to_writer(&mut *output, &text)?;
     output.flush()
 }

@@ -18,13 +18,16 @@ pub use sidenote_attachment_text::{AttachmentText, Format, Place, PlaceKind, Unr
 
 use crate::cache::TextCache;
 pub use crate::child::{COMMAND, serve};
-pub use crate::text_files::TextKind;
+pub use crate::text_files::{TextKind, decode_text};
 
 /// The content hash of a file: BLAKE3 of its bytes.
 pub type Hash = [u8; 32];
 
 /// How many texts stay in memory: those of a page of results, and those of a group that is being indexed.
 const IN_MEMORY: NonZeroUsize = NonZeroUsize::MIN.saturating_add(31);
+
+/// The most bytes of the texts that stay in memory, but for one that is longer.
+const MOST_IN_MEMORY: usize = 32 << 20;
 
 /// How the text of an attachment is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,38 +82,70 @@ impl Failure {
     }
 }
 
+/// What an outcome is known by: the hash of the file, and the format as which it was read.
+type Key = (Hash, Format);
+
 /// The texts of attachments: those that are kept, and the program that reads more.
 #[derive(Debug)]
 pub struct AttachmentTexts {
     /// The program, which is started with [`COMMAND`].
     program: PathBuf,
     cache: Option<TextCache>,
-    recent: Mutex<LruCache<Hash, Arc<Outcome>>>,
+    recent: Mutex<Recent>,
     /// Whether it was said that no process can be started.
     failed: Once,
+}
+
+/// The outcomes that were asked for last.
+#[derive(Debug)]
+struct Recent {
+    outcomes: LruCache<Key, Arc<Outcome>>,
+    /// The sum of the lengths of their texts.
+    bytes: usize,
+}
+
+impl Recent {
+    fn put(&mut self, key: Key, outcome: &Arc<Outcome>) {
+        self.bytes += length(outcome);
+        if let Some((_, before)) = self.outcomes.push(key, Arc::clone(outcome)) {
+            self.bytes -= length(&before);
+        }
+        while self.bytes > MOST_IN_MEMORY
+            && self.outcomes.len() > 1
+            && let Some((_, oldest)) = self.outcomes.pop_lru()
+        {
+            self.bytes -= length(&oldest);
+        }
+    }
+}
+
+/// Returns the length of the text of an outcome in bytes.
+fn length(outcome: &Outcome) -> usize {
+    outcome.as_ref().map_or(0, |text| text.places.iter().map(|place| place.text.len()).sum())
 }
 
 impl AttachmentTexts {
     /// Creates the access to texts that `program` reads, and that are kept below `folder`, if one is given.
     pub fn new(program: PathBuf, folder: Option<PathBuf>) -> Self {
-        let recent = Mutex::new(LruCache::new(IN_MEMORY));
+        let recent = Mutex::new(Recent { outcomes: LruCache::new(IN_MEMORY), bytes: 0 });
         Self { program, cache: folder.map(TextCache::new), recent, failed: Once::new() }
     }
 
-    /// Returns what reading the file with this hash gave, if it was read before.
-    pub fn known(&self, hash: &Hash) -> Option<Arc<Outcome>> {
+    /// Returns what reading the file with this hash as a format gave, if it was read before.
+    pub fn known(&self, hash: &Hash, format: Format) -> Option<Arc<Outcome>> {
+        let key = (*hash, format);
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(outcome) = recent.get(hash) {
+        if let Some(outcome) = recent.outcomes.get(&key) {
             return Some(Arc::clone(outcome));
         }
         drop(recent);
-        let outcome = Arc::new(self.cache.as_ref()?.get(hash)?);
-        self.remember(*hash, &outcome);
+        let outcome = Arc::new(self.cache.as_ref()?.get(hash, format)?);
+        self.remember(key, &outcome);
         Some(outcome)
     }
 
     /// Reads a file in a child process, unless it was read before. Returns `None` if `stop` returned true meanwhile, or no
-    /// process can be started now.
+    /// process can read it now.
     pub fn read(
         &self,
         format: Format,
@@ -118,27 +153,25 @@ impl AttachmentTexts {
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Option<Arc<Outcome>> {
         let hash = *blake3::hash(bytes).as_bytes();
-        if let Some(outcome) = self.known(&hash) {
+        if let Some(outcome) = self.known(&hash, format) {
             return Some(outcome);
         }
         let outcome = match child::read(&self.program, format, bytes, stop) {
             Ok(outcome) => Arc::new(outcome?),
             Err(error) => {
                 // It is tried again and again.
-                self.failed.call_once(|| {
-                    tracing::warn!("no process can be started that reads attachments: {error}")
-                });
+                self.failed.call_once(|| tracing::warn!("attachments cannot be read now: {error}"));
                 return None;
             }
         };
         if let Some(cache) = &self.cache {
-            cache.put(&hash, &outcome);
+            cache.put(&hash, format, &outcome);
         }
-        self.remember(hash, &outcome);
+        self.remember((hash, format), &outcome);
         Some(outcome)
     }
 
-    fn remember(&self, hash: Hash, outcome: &Arc<Outcome>) {
-        self.recent.lock().unwrap_or_else(PoisonError::into_inner).put(hash, Arc::clone(outcome));
+    fn remember(&self, key: Key, outcome: &Arc<Outcome>) {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner).put(key, outcome);
     }
 }

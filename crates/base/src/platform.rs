@@ -28,7 +28,7 @@ pub use shell::Shell;
 pub use system::{
     Attributes, Dir, HeldFile, ListedEntry, ListedFolder, allow_huge_pages, begin_process_group,
     canonicalize, create_symlink, end_process_group, entry_metadata, file_metadata, free_space,
-    is_not_openable, is_on_read_only_file_system, is_out_of_time, is_own_folder, is_private,
+    is_not_openable, is_on_read_only_file_system, is_out_of_time, is_own_fault, is_own_folder, is_private,
     is_symlink_refusal, is_too_many_open_files, is_writable, kill_process_group, kill_this_process,
     lower_thread_priority, make_private_dir, metadata, next_data, open_file_limit, open_in_place,
     open_without_links, os_string, read_dir, read_exact_at, restrict_folder, restrict_to_user,

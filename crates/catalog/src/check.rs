@@ -237,7 +237,7 @@ impl Check<'_> {
         self.visit_rows("SELECT key, value FROM meta", |row| expect(is_valid(row), "a number"))
     }
 
-    /// Checks the rows of files, and returns for each id whether the file may have details.
+    /// Checks the rows of files, and returns for each id whether the file is a note or canvas.
     fn verify_files(&self) -> Result<HashMap<FileId, bool>> {
         let mut files = HashMap::new();
         let query = format!("SELECT {FILE_COLUMNS}, f.ctime, f.racy, f.name_key, f.path_id FROM files f");
@@ -266,7 +266,7 @@ impl Check<'_> {
                         .get_ref(18)
                         .is_ok_and(|id| id.as_blob() == Ok(path_uuid(&path).as_bytes().as_slice())),
                 };
-            files.insert(id, kind != FileKind::Attachment || !is_null(row, 4));
+            files.insert(id, kind != FileKind::Attachment);
             expect(is_valid, "a file")
         })?;
         Ok(files)
@@ -305,7 +305,7 @@ impl Check<'_> {
                 let problems: Option<&str> =
                     row.get_ref(2).and_then(|text| Ok(text.as_str_or_null()?)).map_err(sql("read"))?;
                 let blob = |column| row.get_ref(column).ok().and_then(|bytes| bytes.as_blob().ok());
-                let is_valid = files.get(&file) == Some(&true)
+                let is_valid = files.contains_key(&file)
                     && problems.is_none_or(is_json_array)
                     && blob(3).is_some_and(|passages| passages.len().is_multiple_of(8))
                     && blob(4).and_then(unpack_ascending).is_some()

@@ -228,11 +228,6 @@ pub struct FileRow {
 }
 
 impl FileRow {
-    /// Returns whether the catalog has more of the file than its row: it is a note, a canvas, or an attachment that was read.
-    pub fn has_details(&self) -> bool {
-        self.kind != FileKind::Attachment || self.hash.is_some()
-    }
-
     /// Takes in that the file existed at a time. The earliest such time is when the note was created, unless the note says
     /// more.
     pub fn existed_at(&mut self, at: Option<Timestamp>) {
@@ -446,6 +441,14 @@ pub struct Record {
     pub names_parts: bool,
     /// Whether the file is an attachment whose text is still to be read.
     pub waits: bool,
+}
+
+impl Record {
+    /// Returns whether the catalog has more of the file than its row: it is a note, a canvas, or an attachment that was read or
+    /// has a problem.
+    pub(crate) fn has_details(&self) -> bool {
+        self.row.kind != FileKind::Attachment || self.row.hash.is_some() || !self.problems.is_empty()
+    }
 }
 
 /// The totals of a catalog.

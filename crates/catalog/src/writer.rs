@@ -322,6 +322,14 @@ impl CatalogWriter {
         )
     }
 
+    /// Notes that an attachment is still to be read.
+    ///
+    /// # Errors
+    /// Returns `Io` if the catalog cannot be written.
+    pub fn set_waiting(&self, id: FileId) -> Result<()> {
+        self.execute("INSERT OR IGNORE INTO waiting VALUES (?1)", id)
+    }
+
     fn execute(&self, statement: &str, id: FileId) -> Result<()> {
         self.reader
             .db
@@ -376,9 +384,9 @@ impl CatalogWriter {
             ],
         )?;
         if record.waits {
-            self.run("INSERT INTO waiting VALUES (?1)", params![row.id])?;
+            self.set_waiting(row.id)?;
         }
-        if !row.has_details() {
+        if !record.has_details() {
             return Ok(());
         }
         self.counts.add_passages(record.passages.len() as i64);

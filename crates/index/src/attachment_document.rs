@@ -38,15 +38,15 @@ impl IndexedDocument {
         document
     }
 
-    /// Creates the document of an attachment that is text.
+    /// Creates the document of an attachment with this hash that is text.
     pub(crate) fn from_text_file(
         path: &NotePath,
-        bytes: Vec<u8>,
+        hash: Hash,
+        text: Vec<u8>,
         stat: Stat,
         analyzer: &mut Analyzer,
     ) -> Self {
-        let hash = *blake3::hash(&bytes).as_bytes();
-        Self::with_text(path, (hash, bytes), stat, Map::new(), analyzer)
+        Self::with_text(path, (hash, text), stat, Map::new(), analyzer)
     }
 
     /// Creates the document of an attachment from what reading it gave.
@@ -106,14 +106,25 @@ fn attachment_problems(read: &Outcome) -> Value {
         .collect()
 }
 
+/// Returns the problems of an attachment whose text cannot be read, in the form of those of a note.
+pub(crate) fn unreadable_attachment(why: &str) -> String {
+    json!([{ "code": UNREADABLE, "message": why, "span": null }]).to_string()
+}
+
+/// The code of the problem that the text of an attachment cannot be read.
+const UNREADABLE: &str = "attachment-unreadable";
+
 /// Returns what keeps text of an attachment from being found, if anything does: a code, and a phrase that follows its path and
 /// a colon.
 pub fn attachment_problem(read: &Outcome) -> Option<(&'static str, String)> {
     let text = match read {
         Ok(text) => text,
-        Err(failure) => return Some(("attachment-unreadable", failure.reason())),
+        Err(failure) => return Some((UNREADABLE, failure.reason())),
     };
     let scans = text.places.iter().filter(|place| place.is_scan).count();
+    if scans == 0 && text.places.iter().all(|place| place.text.trim().is_empty()) {
+        return Some((UNREADABLE, "no text was found in it".to_owned()));
+    }
     let which = match (scans, text.places.len()) {
         (0, _) => return None,
         (1, 1) => "its page is a scan and has".to_owned(),

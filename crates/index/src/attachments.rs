@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use sidenote_attachments::{AttachmentTexts, Readable};
-use sidenote_base::error::Result;
+use sidenote_attachments::{AttachmentTexts, Readable, decode_text};
+use sidenote_base::error::{ErrorKind, Result};
 use sidenote_base::parallel::{no_thread, start_some};
 use sidenote_catalog::FileRow;
 use sidenote_markdown::path::NotePath;
@@ -17,6 +17,8 @@ use crate::{Index, Phase, Progress, SyncScope, silent};
 
 /// The most attachments that are indexed together and that a child process reads. What is read shows after each group.
 const GROUP: usize = 16;
+/// The time after which reading once more what is shown is given up: the text of a usual file comes in a tenth of it.
+const LONGEST_READING: Duration = Duration::from_secs(2);
 /// The most text files that are indexed together.
 const TEXT_GROUP: usize = 500;
 
@@ -106,10 +108,8 @@ impl Index {
             Some(Readable::Document(_)) if extent.is_past_begin() || halt() => false,
             Some(Readable::Document(format)) => match self.vault.read(path) {
                 Ok(bytes) => texts.read(format, &bytes, &stop).is_some(),
-                Err(error) => {
-                    tracing::debug!("{error}; its text is read later");
-                    false
-                }
+                // A file that is there and cannot be read is indexed with the reason.
+                Err(error) => error.kind() != ErrorKind::NotFound,
             },
             None => false,
         };
@@ -146,7 +146,8 @@ impl Index {
         row: &FileRow,
         bytes: impl FnOnce() -> Result<Vec<u8>>,
     ) -> Result<Option<Vec<u8>>> {
-        self.attachment_texts().map_or(Ok(None), |texts| text_of(texts, row, bytes))
+        let halt = || self.stop.load(Ordering::Relaxed);
+        self.attachment_texts().map_or(Ok(None), |texts| text_of(texts, row, bytes, &halt))
     }
 }
 
@@ -156,15 +157,19 @@ pub(crate) fn text_of(
     texts: &AttachmentTexts,
     row: &FileRow,
     bytes: impl FnOnce() -> Result<Vec<u8>>,
+    halt: &(dyn Fn() -> bool + Sync),
 ) -> Result<Option<Vec<u8>>> {
     let (Some(hash), Some(readable)) = (row.hash, Readable::of(row.path.name())) else { return Ok(None) };
     let format = match readable {
-        Readable::Text(_) => return bytes().map(Some),
+        Readable::Text(_) => return Ok(decode_text(bytes()?).ok()),
         Readable::Document(format) => format,
     };
-    let outcome = match texts.known(&hash) {
+    let outcome = match texts.known(&hash, format) {
         Some(outcome) => Some(outcome),
-        None => texts.read(format, &bytes()?, &|| false),
+        None => {
+            let end = Instant::now() + LONGEST_READING;
+            texts.read(format, &bytes()?, &|| halt() || Instant::now() >= end)
+        }
     };
     let text = outcome.and_then(|outcome| outcome.as_ref().as_ref().ok().map(attachment_text));
     Ok(text.map(String::into_bytes))

@@ -46,7 +46,7 @@ use crate::writer::arrivals::{Arrival, date_copied, first_commits, note_creation
 use crate::writer::dialects::Dialects;
 use crate::writer::passage_list::PassageList;
 use crate::writer::plan::{Method, Plan};
-use crate::writer::read::{FileRead, ReadContent, in_order, read_group};
+use crate::writer::read::{AttachmentReading, FileRead, ReadContent, in_order, read_group};
 use crate::writer::split_moves::SplitMoves;
 use crate::writer::targets::{Targets, link_names};
 use crate::{Phase, Progress, SyncScope, active_model, checksums};
@@ -411,18 +411,23 @@ impl Writer {
     ) -> Result<bool> {
         let total = changed.len();
         let (vault, rules) = (Arc::clone(&self.vault), Arc::clone(&self.relations));
-        let texts = self.attachments.clone().filter(|_| plan.reads_attachments);
+        let texts = self.attachments.clone();
         let next = AtomicUsize::new(0);
         let (sender, receiver) = sync_channel::<Vec<FileRead>>(4);
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(total.max(1));
         std::thread::scope(|scope| {
             let start = |_| {
                 let sender = sender.clone();
-                let (vault, rules, next, texts) = (&vault, &rules, &next, texts.as_deref());
+                let (vault, rules, next) = (&vault, &rules, &next);
+                let attachments = match texts.as_deref() {
+                    None => AttachmentReading::Never,
+                    Some(texts) if plan.reads_attachments => AttachmentReading::Now(texts),
+                    Some(_) => AttachmentReading::Later,
+                };
                 let read = move || {
                     let mut analyzer = Analyzer::default();
                     loop {
-                        let group = read_group(vault, changed, next, &mut analyzer, rules, texts);
+                        let group = read_group(vault, changed, next, &mut analyzer, rules, attachments);
                         // The receiver is gone once the batch is stopped.
                         if group.is_empty() || sender.send(group).is_err() {
                             break;
@@ -521,8 +526,11 @@ impl Writer {
         report.read += usize::from(bytes > 0);
         let mut document = match content {
             ReadContent::New(document) => *document,
-            ReadContent::Unchanged { stat, racy } => {
+            ReadContent::Unchanged { stat, racy, waits } => {
                 report.retimed += 1;
+                if waits {
+                    self.catalog.set_waiting(file.id)?;
+                }
                 return self.catalog.update_stat(file.id, &file.stat.path, &stat, racy, file.excluded);
             }
         };

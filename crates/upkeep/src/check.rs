@@ -129,7 +129,14 @@ impl Upkeep<'_> {
             let message = format!("{behind} files differed from the index");
             of_index.push(Problem::of_file(core.index.folder().display(), "index-behind", message));
         }
-        of_index.extend(attachment_problems(&core.index.catalog())?);
+        let catalog = core.index.catalog();
+        let waiting = catalog.totals().waiting()?;
+        if waiting > 0 {
+            let message = format!("{waiting} attachments are not read yet");
+            of_index.push(Problem::of_file(core.index.folder().display(), "index-behind", message));
+        }
+        of_index.extend(attachment_problems(&catalog)?);
+        drop(catalog);
         let known = match is_new {
             true => None,
             false => core.index.catalog().links().dialects()?.chosen_by_links(),

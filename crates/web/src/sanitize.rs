@@ -87,7 +87,7 @@ const COMMON: [&str; 8] =
 /// The schemes of links.
 const SCHEMES: [&str; 4] = ["http", "https", "mailto", "obsidian"];
 /// The beginnings of ids that the renderer gives.
-const IDS: [&str; 4] = ["h-", "^", "fn-", "fnref-"];
+const IDS: [&str; 8] = ["h-", "^", "fn-", "fnref-", "page=", "slide=", "sheet=", "chapter="];
 /// The beginning of addresses that are loaded.
 const RAW: &str = "/api/v1/raw/";
 

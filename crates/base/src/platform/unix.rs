@@ -706,12 +706,14 @@ pub fn lower_thread_priority() {
 
 /// Limits the memory, the time and the files of this process for good.
 pub(super) fn limit_resources(limits: super::Confinement) -> io::Result<()> {
-    use rustix::process::{Resource, Rlimit, setrlimit};
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = |resource, most: u64| {
+        // A limit that holds already can only be lowered.
+        let most = getrlimit(resource).maximum.map_or(most, |hard| hard.min(most));
         setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) }).map_err(io::Error::from)
     };
-    // Memory that is only reserved does not count, and the allocator reserves much.
-    limit(Resource::Data, limits.memory)?;
+    // What the allocator has reserved counts, and is more than what the process uses.
+    limit(Resource::Data, limits.memory.saturating_add(reserved_memory()))?;
     limit(Resource::Cpu, limits.seconds)?;
     limit(Resource::Fsize, 0)?;
     limit(Resource::Core, 0)
@@ -721,4 +723,21 @@ pub(super) fn limit_resources(limits: super::Confinement) -> io::Result<()> {
 pub fn is_out_of_time(status: ExitStatus) -> bool {
     use std::os::unix::process::ExitStatusExt as _;
     status.signal() == Some(rustix::process::Signal::XCPU.as_raw())
+}
+
+/// Returns the memory in bytes that counts for the limit of this process already, where the system tells (proc(5), `statm`).
+fn reserved_memory() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: u64 = statm.split(' ').nth(5).and_then(|pages| pages.parse().ok()).unwrap_or(0);
+    pages.saturating_mul(rustix::param::page_size() as u64)
+}
+
+/// Returns whether a process ended by what it did itself, such as an access to memory that it has not, and not because another
+/// process ended it.
+pub fn is_own_fault(status: ExitStatus) -> bool {
+    use std::os::unix::process::ExitStatusExt as _;
+
+    use rustix::process::Signal;
+    let own = [Signal::ABORT, Signal::SEGV, Signal::BUS, Signal::ILL, Signal::FPE, Signal::TRAP];
+    status.signal().is_some_and(|signal| own.iter().any(|own| own.as_raw() == signal))
 }

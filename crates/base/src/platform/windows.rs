@@ -841,3 +841,11 @@ pub(super) fn limit_resources(limits: super::Confinement) -> io::Result<()> {
 pub fn is_out_of_time(_: ExitStatus) -> bool {
     false
 }
+
+/// Returns whether a process ended by what it did itself, such as an access to memory that it has not. Such an exit code has the
+/// form of an error of the system (NTSTATUS), and no program chooses one.
+pub fn is_own_fault(status: ExitStatus) -> bool {
+    /// The severity of an error, in the two highest bits.
+    const ERROR: u32 = 0xC000_0000;
+    status.code().is_some_and(|code| code.cast_unsigned() & ERROR == ERROR)
+}

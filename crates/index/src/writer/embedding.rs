@@ -93,10 +93,10 @@ impl Writer {
     }
 
     /// Reads what is searched of a file. An attachment without text has no passages.
-    fn read_searched(&self, row: &FileRow) -> Result<Vec<u8>> {
+    fn read_searched(&self, row: &FileRow, halt: &(dyn Fn() -> bool + Sync)) -> Result<Vec<u8>> {
         let bytes = || self.vault.read(&row.path);
         match (row.kind, &self.attachments) {
-            (FileKind::Attachment, Some(texts)) => Ok(text_of(texts, row, bytes)?.unwrap_or_default()),
+            (FileKind::Attachment, Some(texts)) => Ok(text_of(texts, row, bytes, halt)?.unwrap_or_default()),
             (FileKind::Attachment, None) => Ok(Vec::new()),
             _ => bytes(),
         }
@@ -161,7 +161,7 @@ impl Writer {
             steps.iter().filter(|(_, extent)| *extent == Extent::Whole).map(|(file, _)| *file).collect();
         let files: Vec<FileId> = steps.iter().map(|(file, _)| *file).collect();
         for row in self.catalog.reader().rows(&files)? {
-            let bytes = match self.read_searched(&row) {
+            let bytes = match self.read_searched(&row, &|| false) {
                 Ok(bytes) => bytes,
                 // The next synchronisation removes the file from the index.
                 Err(error) if error.kind() == ErrorKind::NotFound => {

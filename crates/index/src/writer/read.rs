@@ -5,7 +5,7 @@ use std::fs::{File, Metadata};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use sidenote_attachments::{AttachmentTexts, Readable};
+use sidenote_attachments::{AttachmentTexts, Readable, decode_text};
 use sidenote_base::clock::{Timestamp, is_racy};
 use sidenote_base::error::ErrorKind;
 use sidenote_bm25::Analyzer;
@@ -14,6 +14,7 @@ use sidenote_markdown::path::NotePath;
 use sidenote_markdown::relation::RelationRules;
 use sidenote_vault::Vault;
 
+use crate::attachment_document::unreadable_attachment;
 use crate::diff::{ChangedFile, stat_of};
 use crate::indexed_document::IndexedDocument;
 
@@ -40,8 +41,13 @@ pub(super) struct FileRead {
 pub(super) enum ReadContent {
     /// What the index stores of the file.
     New(Box<IndexedDocument>),
-    /// The content is the indexed one. Only the times of the file are stored, and whether they prove that it is unchanged.
-    Unchanged { stat: Stat, racy: bool },
+    /// The indexed content stays. Only the times of the file are stored, and whether they prove that it is unchanged.
+    Unchanged {
+        stat: Stat,
+        racy: bool,
+        /// Whether it is an attachment that is still to be read.
+        waits: bool,
+    },
 }
 
 impl From<IndexedDocument> for ReadContent {
@@ -58,14 +64,14 @@ pub(super) fn read_group(
     next: &AtomicUsize,
     analyzer: &mut Analyzer,
     rules: &RelationRules,
-    texts: Option<&AttachmentTexts>,
+    reading: AttachmentReading<'_>,
 ) -> Vec<FileRead> {
     let mut group: Vec<FileRead> = Vec::new();
     let mut bytes = 0;
     while group.len() < GROUP && bytes < GROUP_BYTES {
         let at = next.fetch_add(1, Ordering::Relaxed);
         let Some(changed_file) = changed.get(at) else { break };
-        let read = read_changed_file(vault, at, changed_file, analyzer, rules, texts);
+        let read = read_changed_file(vault, at, changed_file, analyzer, rules, reading);
         bytes += read.bytes;
         group.push(read);
     }
@@ -96,60 +102,79 @@ pub(super) fn in_order(reads: impl Iterator<Item = FileRead>) -> impl Iterator<I
     })
 }
 
-/// Makes the document of an attachment. With `texts`, it has its text, if that was read before; else the attachment waits for
-/// being read, so that no note waits for it.
+/// What a batch does with attachments.
+#[derive(Clone, Copy)]
+pub(super) enum AttachmentReading<'a> {
+    /// Their texts are not searched.
+    Never,
+    /// They wait for being read, so that no note waits for it.
+    Later,
+    /// They get their texts, if these were read before.
+    Now(&'a AttachmentTexts),
+}
+
+/// Makes the document of an attachment.
 fn read_attachment(
     vault: &Vault,
     at: usize,
     changed_file: &ChangedFile,
     stat: Stat,
     analyzer: &mut Analyzer,
-    texts: Option<&AttachmentTexts>,
+    reading: AttachmentReading<'_>,
 ) -> FileRead {
     let path = &changed_file.stat.path;
-    let excluded = changed_file.excluded;
-    let readable = Readable::of(path.name()).filter(|_| !excluded && stat.size <= vault.max_file_size());
     let racy = is_racy(stat.mtime_ns, stat.ctime_ns);
-    let read = |mut document: IndexedDocument, bytes: u64| {
-        document.record.racy = racy && document.record.row.hash.is_some();
-        FileRead { at, content: document.into(), bytes, warning: None, failed: false }
+    let file_read =
+        |content: ReadContent, bytes: u64| FileRead { at, content, bytes, warning: None, failed: false };
+    let plain = || IndexedDocument::attachment(path, stat, false, changed_file.excluded);
+    let is_searched = !changed_file.excluded && stat.size <= vault.max_file_size();
+    let readable = Readable::of(path.name()).filter(|_| is_searched);
+    let texts = match (readable, reading) {
+        (None, _) | (_, AttachmentReading::Never) => return file_read(plain().into(), 0),
+        (Some(_), AttachmentReading::Later) => {
+            let known = changed_file.old_hash().filter(|_| changed_file.old_path().is_none());
+            let Some(known) = known else {
+                let mut waiting = plain();
+                waiting.record.waits = true;
+                return file_read(waiting.into(), 0);
+            };
+            let is_same = vault.read(path).is_ok_and(|bytes| blake3::hash(&bytes) == *known);
+            // Until it is read again, the text of before is found.
+            let waits = !is_same;
+            return file_read(ReadContent::Unchanged { stat, racy: racy && is_same, waits }, stat.size);
+        }
+        (Some(_), AttachmentReading::Now(texts)) => texts,
     };
-    let known = changed_file.old_hash().filter(|_| readable.is_some() && changed_file.old_path().is_none());
-    if let Some(known) = known
-        && vault.read(path).is_ok_and(|bytes| blake3::hash(&bytes) == *known)
-    {
-        let content = ReadContent::Unchanged { stat, racy };
-        return FileRead { at, content, bytes: stat.size, warning: None, failed: false };
-    }
-    let mut waiting = IndexedDocument::attachment(path, stat, false, excluded);
-    waiting.record.waits = readable.is_some();
-    let (Some(readable), Some(texts)) = (readable, texts) else { return read(waiting, 0) };
     let bytes = match vault.read(path) {
         Ok(bytes) => bytes,
         Err(error) => {
-            tracing::debug!("{error}; its text is read later");
-            return read(waiting, 0);
+            let mut document = plain();
+            document.record.problems = unreadable_attachment(&error.to_string());
+            return file_read(document.into(), 0);
         }
     };
-    let length = bytes.len() as u64;
-    match readable {
-        Readable::Text(_) => {
-            let is_text = !bytes.contains(&0);
-            waiting.record.waits = false;
-            let document =
-                if is_text { IndexedDocument::from_text_file(path, bytes, stat, analyzer) } else { waiting };
-            read(document, length)
-        }
-        Readable::Document(_) => {
-            let hash = *blake3::hash(&bytes).as_bytes();
-            match texts.known(&hash) {
-                Some(known) => {
-                    read(IndexedDocument::from_attachment(path, hash, &known, stat, analyzer), length)
-                }
-                None => read(waiting, length),
+    let (length, hash) = (bytes.len() as u64, *blake3::hash(&bytes).as_bytes());
+    let mut document = match readable {
+        Some(Readable::Document(format)) => match texts.known(&hash, format) {
+            Some(known) => IndexedDocument::from_attachment(path, hash, &known, stat, analyzer),
+            // It was changed since it was read.
+            None => {
+                let mut waiting = plain();
+                waiting.record.waits = true;
+                waiting
             }
-        }
-    }
+        },
+        Some(Readable::Text(_)) | None => match decode_text(bytes) {
+            Ok(text) => IndexedDocument::from_text_file(path, hash, text, stat, analyzer),
+            Err(why) => {
+                let mut document = IndexedDocument::from_text_file(path, hash, Vec::new(), stat, analyzer);
+                document.record.problems = unreadable_attachment(&why);
+                document
+            }
+        },
+    };
+    document.record.racy = racy && document.record.row.hash.is_some();
+    file_read(document.into(), length)
 }
 
 fn read_changed_file(
@@ -158,14 +183,20 @@ fn read_changed_file(
     changed_file: &ChangedFile,
     analyzer: &mut Analyzer,
     rules: &RelationRules,
-    texts: Option<&AttachmentTexts>,
+    reading: AttachmentReading<'_>,
 ) -> FileRead {
     let file = &changed_file.stat;
     let stat = stat_of(file);
     // A change after this moment gives the file another time, unless the present one is as young as the clock is coarse.
     let racy = is_racy(stat.mtime_ns, stat.ctime_ns);
     if FileKind::of(&file.path) == FileKind::Attachment {
-        return read_attachment(vault, at, changed_file, stat, analyzer, texts);
+        let read = AssertUnwindSafe(|| read_attachment(vault, at, changed_file, stat, analyzer, reading));
+        return catch_unwind(read).unwrap_or_else(|_| {
+            let mut document = IndexedDocument::attachment(&file.path, stat, false, changed_file.excluded);
+            document.record.problems =
+                unreadable_attachment("its text could not be indexed; please report it");
+            FileRead { at, content: document.into(), bytes: 0, warning: None, failed: false }
+        });
     }
     let unreadable = |why: &str, again: bool| FileRead {
         at,
@@ -185,7 +216,7 @@ fn read_changed_file(
     let length = bytes.len() as u64;
     let is_moved = changed_file.old_path().is_some();
     if !is_moved && changed_file.old_hash().is_some_and(|old| blake3::hash(&bytes) == *old) {
-        let content = ReadContent::Unchanged { stat, racy };
+        let content = ReadContent::Unchanged { stat, racy, waits: false };
         return FileRead { at, content, bytes: length, warning: None, failed: false };
     }
     let excluded = changed_file.excluded;

@@ -86,7 +86,6 @@ fn url_of(store: &Store, path: &str) -> String {
 
 fn search(store: &Store, input: SearchInput) -> Result<Answer> {
     let request = SearchRequest {
-        notes_only: true,
         query: input.query,
         limit: Some(RESULTS),
         // The query is often a sentence, whose signs mean nothing.

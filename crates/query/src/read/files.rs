@@ -1,6 +1,7 @@
 //! Lists and reads files of every kind, and completes their names.
 
 use serde::Serialize;
+use sidenote_attachments::{Readable, decode_text};
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_catalog::{FileKind, FileRow};
@@ -117,11 +118,16 @@ impl Reads<'_> {
     }
 
     fn content_of(&self, row: FileRow, most: u64) -> Result<(FileItem, FileContent)> {
-        let may_be_text = row.kind != FileKind::Attachment || is_text(media_type(row.path.as_str()));
+        let is_text_file = matches!(Readable::of(row.path.name()), Some(Readable::Text(_)));
+        let may_be_text =
+            row.kind != FileKind::Attachment || is_text_file || is_text(media_type(row.path.as_str()));
         if !may_be_text && row.size > most {
             return Ok((FileItem::of(row), FileContent::TooLarge));
         }
-        let bytes = self.core.read_bytes(&row.path)?;
+        let mut bytes = self.core.read_bytes(&row.path)?;
+        if is_text_file && let Ok(text) = decode_text(bytes.clone()) {
+            bytes = text;
+        }
         let content = match String::from_utf8(bytes) {
             Ok(text) if may_be_text && !text.contains('\0') => FileContent::Text(text),
             Ok(text) if text.len() as u64 <= most => FileContent::Bytes(text.into_bytes()),

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
+use sidenote_attachments::{Readable, decode_text};
 use sidenote_base::error::{Error, Result};
 use sidenote_catalog::{FileId, FileKind, FileRow, LinkRow};
 use sidenote_index::indexed_document::ParsedNote;
@@ -177,7 +178,10 @@ impl Reads<'_> {
         {
             return Ok(reply);
         }
-        let bytes = self.core.read_bytes(&row.path)?;
+        let mut bytes = self.core.read_bytes(&row.path)?;
+        if let Some(Readable::Text(_)) = Readable::of(row.path.name()) {
+            bytes = decode_text(bytes).map_err(|why| Error::invalid(format!("{}: {why}", row.path)))?;
+        }
         if row.kind == FileKind::Attachment && (bytes.contains(&0) || std::str::from_utf8(&bytes).is_err()) {
             let (path, kind, size) = (&row.path, media_type(row.path.as_str()), bytes.len());
             return Err(Error::invalid(format!("{path} ({kind}, {size} bytes) is not text")));

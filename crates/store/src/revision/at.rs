@@ -31,6 +31,8 @@ pub(crate) fn open_at(open: &Open, revision: &str) -> Result<(Open, RevisionFile
         read_only: true,
         existing: false,
         fill: false,
+        // The files of other kinds have their lengths alone.
+        reader: None,
         at: None,
         flags,
         ..open.clone()
