@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { exampleVault, launch, livedIn, open, run, serve, settle } from './support.mjs';
+import { exampleVault, launch, livedIn, open, run, serve, settle, vaultOf } from './support.mjs';
 
 describe('search', () => {
   let browser;
@@ -210,5 +210,32 @@ describe('search', () => {
     await page.waitForSelector('.facet button');
     assert.equal(await page.locator('.deleted-hint').count(), 0);
     await context.close();
+  });
+
+  test('a result in an attachment names its page and opens it there', async () => {
+    const { page, context } = await open(browser, server, '/search?q=garboard+seam');
+    const result = page.locator('.result', { hasText: 'hull-survey.pdf' });
+    await result.waitFor();
+    assert.match(await result.locator('.result-place').textContent(), /Page 2/);
+    await result.locator('.result-title a').click();
+    await page.waitForFunction(() => document.querySelector('iframe.pdf')?.src.endsWith('#page=2'));
+    await context.close();
+  });
+
+  test('a place of a document is scrolled to', async () => {
+    const paragraph = '<p>The keel was laid in spring.</p>';
+    const html = `<h1>Keel</h1>${paragraph.repeat(80)}<h1>Rig</h1><p>The halyard is of hemp.</p>${paragraph.repeat(80)}`;
+    const vault = vaultOf({ 'Note.md': 'x', 'log.html': html });
+    run(vault, ['index']);
+    const other = await serve(vault);
+    const { page, context } = await open(browser, other, '/search?q=halyard');
+    await page.locator('.result-title a', { hasText: 'log.html' }).click();
+    await page.waitForSelector('.prose h2 >> text=Chapter 2: Rig');
+    await page.waitForFunction(() => {
+      const place = document.getElementById('chapter=2')?.getBoundingClientRect();
+      return place && place.top >= 0 && place.bottom <= window.innerHeight;
+    });
+    await context.close();
+    await other.stop();
   });
 });
