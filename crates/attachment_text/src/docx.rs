@@ -11,7 +11,8 @@ use crate::{AttachmentText, PlaceKind, Unreadable};
 /// Reads a text document.
 pub(crate) fn read(bytes: &[u8]) -> Result<AttachmentText, Unreadable> {
     let mut package = Package::open(bytes)?;
-    let document = package.need("word/document.xml")?;
+    let main = package.main_part("word/document.xml")?;
+    let document = package.need(&main)?;
     let headings = package.read("word/styles.xml")?.map(|styles| headings(&styles)).unwrap_or_default();
     let mut notes = BTreeMap::new();
     for part in ["word/footnotes.xml", "word/endnotes.xml"] {
@@ -23,7 +24,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<AttachmentText, Unreadable> {
     body.read(&document);
     body.writer.paragraph();
     let mut seen = BTreeSet::new();
-    for relation in package.relations("word/document.xml")? {
+    for relation in package.relations(&main)? {
         if matches!(relation.kind.as_str(), "header" | "footer")
             && let Some(bytes) = package.read(&relation.target)?
         {

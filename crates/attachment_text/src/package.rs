@@ -75,10 +75,17 @@ impl<'a> Package<'a> {
         self.read(name)?.ok_or_else(|| Unreadable::Damaged(format!("the archive has no part {name}")))
     }
 
+    /// Returns the name of the main part of a file of Office, which is `usual` in most files.
+    pub(crate) fn main_part(&mut self, usual: &str) -> Result<String, Unreadable> {
+        let main = self.relations("")?.into_iter().find(|relation| relation.kind == "officeDocument");
+        Ok(main.map_or_else(|| usual.to_owned(), |relation| relation.target))
+    }
+
     /// Reads what a part of Office refers to: the parts by their ids.
     pub(crate) fn relations(&mut self, part: &str) -> Result<Vec<Relation>, Unreadable> {
         let (folder, name) = part.rsplit_once('/').unwrap_or(("", part));
-        let Some(bytes) = self.read(&format!("{folder}/_rels/{name}.rels"))? else {
+        let of_part = format!("{folder}/_rels/{name}.rels");
+        let Some(bytes) = self.read(of_part.trim_start_matches('/'))? else {
             return Ok(Vec::new());
         };
         let mut relations = Vec::new();

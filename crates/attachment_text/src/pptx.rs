@@ -90,7 +90,11 @@ fn write(bytes: &[u8], writer: &mut Writer, is_notes: bool) -> Option<String> {
                     in_table = false;
                     writer.paragraph();
                 }
-                "sp" => writer.paragraph(),
+                // What follows, such as a table, has no role of a placeholder.
+                "sp" => {
+                    role.clear();
+                    writer.paragraph();
+                }
                 "Fallback" => skipped = skipped.saturating_sub(1),
                 _ => {}
             },

@@ -495,3 +495,36 @@ fn words(text: &str) -> Vec<String> {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.map(str::to_lowercase).collect()
 }
+
+#[test]
+fn a_table_below_the_number_of_a_slide_is_read() {
+    let slide = r#"<p:sld><p:sp><p:ph type="sldNum"/><a:p><a:r><a:t>7</a:t></a:r></a:p></p:sp>
+        <p:graphicFrame><a:tbl><a:tr><a:tc><a:txBody><a:p><a:r><a:t>Keel</a:t></a:r></a:p></a:txBody></a:tc></a:tr></a:tbl></p:graphicFrame></p:sld>"#;
+    let file = archive(&[
+        (
+            "ppt/presentation.xml",
+            r#"<p:presentation><p:sldIdLst><p:sldId id="256" r:id="a"/></p:sldIdLst></p:presentation>"#,
+        ),
+        (
+            "ppt/_rels/presentation.xml.rels",
+            r#"<Relationships><Relationship Id="a" Type="x/slide" Target="slides/slide1.xml"/></Relationships>"#,
+        ),
+        ("ppt/slides/slide1.xml", slide),
+    ]);
+    assert_eq!(read(Format::Pptx, &file).unwrap().places[0].text, "Keel");
+}
+
+#[test]
+fn the_main_part_of_a_document_is_the_one_that_it_names() {
+    let file = archive(&[
+        (
+            "_rels/.rels",
+            r#"<Relationships><Relationship Id="a" Type="x/officeDocument" Target="word/document2.xml"/></Relationships>"#,
+        ),
+        (
+            "word/document2.xml",
+            "<w:document><w:body><w:p><w:r><w:t>Keel</w:t></w:r></w:p></w:body></w:document>",
+        ),
+    ]);
+    assert_eq!(read(Format::Docx, &file).unwrap().places[0].text, "Keel");
+}

@@ -21,8 +21,9 @@ pub(crate) fn read(bytes: &[u8]) -> Result<AttachmentText, Unreadable> {
                         sheets.push((element.attribute("name"), part.clone()));
                     }
                 }
+                // Extensions have an element of this name, too.
                 "workbookPr" => {
-                    from_1904 = matches!(element.attribute("date1904").as_deref(), Some("1" | "true"));
+                    from_1904 |= matches!(element.attribute("date1904").as_deref(), Some("1" | "true"));
                 }
                 _ => {}
             }
