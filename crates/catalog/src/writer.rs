@@ -36,6 +36,8 @@ const UPDATE_FILE: &str =
 
 /// A file that is only touched was created as early as before. One that gets an earlier time was created then, unless the note
 /// says more.
+/// Notes that an attachment is still to be read.
+const WAITS: &str = "INSERT OR IGNORE INTO waiting VALUES (?1)";
 const UPDATE_STAT: &str = "UPDATE files SET size = ?2, mtime = ?3, ctime = ?4, racy = ?5,
     created = CASE WHEN times & 7 = 0 THEN min(ifnull(created, mtime / 1000000), ?3 / 1000000)
     ELSE ifnull(created, mtime / 1000000) END WHERE id = ?1";
@@ -258,7 +260,7 @@ impl CatalogWriter {
         self.run("UPDATE files SET racy = 1, hash = NULL", &[])
     }
 
-    /// Updates the stat of a file whose content is unchanged.
+    /// Updates the stat of a file whose indexed content stays. `waits` says that it is an attachment which is still to be read.
     pub fn update_stat(
         &self,
         id: FileId,
@@ -266,7 +268,11 @@ impl CatalogWriter {
         stat: &Stat,
         racy: bool,
         excluded: bool,
+        waits: bool,
     ) -> Result<()> {
+        if waits {
+            self.execute(WAITS, id)?;
+        }
         self.uncount_files(id, None)?;
         self.count_file(path.as_str(), stat, racy, excluded);
         self.reader
@@ -320,14 +326,6 @@ impl CatalogWriter {
             "UPDATE files SET created = ?2, times = times & 16 | ?3 WHERE id = ?1",
             params![id, at.millis(), times],
         )
-    }
-
-    /// Notes that an attachment is still to be read.
-    ///
-    /// # Errors
-    /// Returns `Io` if the catalog cannot be written.
-    pub fn set_waiting(&self, id: FileId) -> Result<()> {
-        self.execute("INSERT OR IGNORE INTO waiting VALUES (?1)", id)
     }
 
     fn execute(&self, statement: &str, id: FileId) -> Result<()> {
@@ -384,7 +382,7 @@ impl CatalogWriter {
             ],
         )?;
         if record.waits {
-            self.set_waiting(row.id)?;
+            self.execute(WAITS, row.id)?;
         }
         if !record.has_details() {
             return Ok(());

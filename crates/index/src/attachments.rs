@@ -68,7 +68,8 @@ impl Index {
     ) -> Result<usize> {
         let halt = || halt() || self.stop.load(Ordering::Relaxed);
         let Some(texts) = self.options.attachments.clone().filter(|_| self.is_writer()) else { return Ok(0) };
-        if self.snapshot()?.waiting == 0 {
+        // What waits again may be in no new snapshot, because its text of before stays.
+        if self.catalog().totals().waiting()? == 0 {
             return Ok(0);
         }
         let mut waiting = self.catalog().paths().waiting()?;

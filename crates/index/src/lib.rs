@@ -184,8 +184,6 @@ pub struct Snapshot {
     pub generation: i64,
     /// The number of passages without a vector.
     pub pending: usize,
-    /// The number of attachments whose text is still to be read.
-    pub waiting: usize,
     /// The model that the vectors belong to. It embeds the queries, too.
     pub model: Option<Arc<dyn Embed>>,
     /// Whether this is the previous model, whose vectors are used until those of the configured model are complete.
@@ -310,14 +308,12 @@ fn take_snapshot(
     let transaction = catalog.read();
     let generation = transaction.generation()?;
     let pending = usize::try_from(transaction.meta("pending")?.unwrap_or(0)).unwrap_or(0);
-    let waiting = transaction.totals().waiting()?;
     drop(transaction);
     Ok(Snapshot {
         bm25: bm25.reload()?,
         vectors,
         generation,
         pending,
-        waiting,
         model: active.model,
         is_former: active.is_former,
         catalog,

@@ -96,7 +96,6 @@ impl Index {
             vectors: Arc::new(whole.vectors.restricted_to(&keys)?),
             generation: whole.generation,
             pending: pending.len(),
-            waiting: whole.waiting,
             model: whole.model.clone(),
             is_former: whole.is_former,
             catalog: Arc::clone(&whole.catalog),

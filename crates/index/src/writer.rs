@@ -528,10 +528,8 @@ impl Writer {
             ReadContent::New(document) => *document,
             ReadContent::Unchanged { stat, racy, waits } => {
                 report.retimed += 1;
-                if waits {
-                    self.catalog.set_waiting(file.id)?;
-                }
-                return self.catalog.update_stat(file.id, &file.stat.path, &stat, racy, file.excluded);
+                let path = &file.stat.path;
+                return self.catalog.update_stat(file.id, path, &stat, racy, file.excluded, waits);
             }
         };
         let record = &mut document.record;

@@ -5,6 +5,7 @@ pub(super) mod connector;
 mod find;
 mod graph;
 mod memory;
+mod named_lines;
 mod proposals;
 pub(super) mod toolset_more;
 

@@ -85,7 +85,7 @@ impl Searches<'_> {
             notes.extend(pending_notice(self.core, &snapshot).map(Wording::from));
         }
         if request.finds_attachments() {
-            notes.extend(unread_notice(&snapshot));
+            notes.extend(unread_notice(self.core.index.catalog().totals().waiting()?));
         }
         let sifted = hits.sifted.take();
         let (results, stages) = self.page(request, &query, hits, ranked.limit)?;
@@ -730,8 +730,8 @@ fn pending_notice(core: &Core, snapshot: &Snapshot) -> Option<String> {
 }
 
 /// Returns a notice about attachments whose text is still to be read, if there are any.
-fn unread_notice(snapshot: &Snapshot) -> Option<Wording> {
-    let what = match snapshot.waiting {
+fn unread_notice(waiting: usize) -> Option<Wording> {
+    let what = match waiting {
         0 => return None,
         1 => "1 attachment is not read yet, so its text is not found".to_owned(),
         waiting => format!("{waiting} attachments are not read yet, so their text is not found"),

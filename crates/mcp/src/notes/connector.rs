@@ -9,7 +9,8 @@ use sidenote_base::error::Result;
 use sidenote_store::{Fallback, ReadRequest, SearchRequest, Store};
 
 use crate::notes::TARGET_LENGTH;
-use crate::notes::find::{TruncatedText, place_of};
+use crate::notes::find::TruncatedText;
+use crate::notes::named_lines::place_of;
 use crate::tool::{Answer, Effect, Tool};
 
 /// The results of a search: the clients fetch those that they want.

@@ -21,6 +21,7 @@ use super::super::error_text::message_for_agent;
 use super::super::resources::uri_of;
 use super::super::tool::{Answer, IntentInput, text_line, within};
 use super::TARGET_LENGTH;
+use super::named_lines::{MAX_POSITION, place_of};
 use crate::reply_limit::{json_char_length, json_length, json_value_length};
 
 /// The largest number of characters that the links of a note take in a reply.
@@ -35,8 +36,6 @@ const MAX_NAME_SHOWN: usize = 200;
 const MAX_IMAGE: u64 = 3 << 20;
 /// The tools that hints may name, because every server with these tools has them.
 const ALWAYS_SERVED: [&str; 5] = ["search_notes", "read_note", "list_notes", "explore_links", "read_session"];
-/// The largest offset of a page, and the largest number of a line.
-const MAX_POSITION: usize = 1_000_000;
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
@@ -504,15 +503,6 @@ pub(super) fn read(store: &Store, input: ReadInput) -> Result<Answer> {
         }
     }
     Ok(answer)
-}
-
-/// Splits a name such as `Plan.md:3-9`, as searches and links show places, into the note and its lines.
-pub(super) fn place_of(name: &str) -> Option<(&str, (usize, usize))> {
-    let (note, range) = name.trim().rsplit_once(':')?;
-    let (first, last) = range.split_once('-').unwrap_or((range, range));
-    let line = |text: &str| text.parse().ok().filter(|line| (1..=MAX_POSITION).contains(line));
-    let (first, last) = (line(first)?, line(last)?);
-    (first <= last && !note.is_empty()).then_some((note, (first, last)))
 }
 
 /// A file that was read.
