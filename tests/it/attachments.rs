@@ -111,7 +111,7 @@ fn a_place_of_an_attachment_is_read_by_its_number_or_name() {
             &["read", "page.html", "--section", "spring tides"],
             "# Chapter 2: Spring tides\n\nSpring tides\n\nThe zenith pulls hardest.\n\n",
         ),
-        (&["read", "survey.pdf", "--lines", "8:8"], "The hull shows osmosis near the keel.\n"),
+        (&["read", "survey.pdf", "--lines", "8"], "The hull shows osmosis near the keel.\n"),
     ] {
         let output = vault.run(args);
         assert_eq!(stdout(&output).trim_end(), expected.trim_end(), "{args:?}: {}", stderr(&output));
