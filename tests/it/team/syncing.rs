@@ -365,6 +365,13 @@ fn the_addresses_refuse_what_is_no_commit() {
     // The same operation again is done already, whatever the file has now.
     assert_eq!(commit("of ok.md", &file("ok.md", "x"), "x").0, 200);
     assert!(!server.send("GET", "/v/v/changes", &[], "").text.contains("ok.md"));
+    // A folder that did not hear whether its commit was carried out asks.
+    for (operation, is_done) in [("6", true), ("of%20ok.md", true), ("5", false), ("7", false)] {
+        let changes = server.send("GET", &format!("/v/v/changes?operation={operation}"), &[], "").text;
+        let head: Value =
+            serde_json::from_str(changes.lines().find(|line| line.starts_with('{')).unwrap()).unwrap();
+        assert_eq!(head["is_done"], is_done, "{operation}: {changes}");
+    }
     server.stop();
 }
 

@@ -28,6 +28,8 @@ use crate::{Server, right_of};
 
 /// What a commit is called where repeated calls are recognised.
 const CALL: &str = "sync commit";
+/// The client of all requests of folders. A client finds no operation of another one.
+const CLIENT: &str = "sidenote sync";
 /// What the journal names as the tool of a commit.
 const TOOL: &str = "sync";
 /// The size of a part of a list of changes that is sent at once, in bytes.
@@ -84,7 +86,7 @@ async fn changes(State(vaults): State<NamedVaults>, Path(name): Path<String>, re
         let operation = parameter(&query, "operation");
         let found = server
             .run(move |store| {
-                let store = store.for_call(operation.as_deref().map(|id| (id, CALL)));
+                let store = store.for_client(CLIENT).for_call(operation.as_deref().map(|id| (id, CALL)));
                 store.replication().changes(since.as_ref())
             })
             .await;
@@ -177,7 +179,7 @@ async fn commit(State(vaults): State<NamedVaults>, Path(name): Path<String>, req
         let (origin, right) = (server.origin(TOOL, member), right_of(member));
         let committed = server
             .run(move |store| {
-                let store = store.for_client("sidenote sync").for_tool(origin).limited_to(right);
+                let store = store.for_client(CLIENT).for_tool(origin).limited_to(right);
                 let store = store.for_call(Some((request.operation.as_str(), CALL)));
                 store.replication().commit(&request)
             })
