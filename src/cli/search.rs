@@ -330,6 +330,9 @@ pub(super) fn show_components(parts: &Components) -> String {
     if let Some(share) = parts.from_name {
         shown.push(format!("name -> {share:.4}"));
     }
+    if let Some(share) = parts.from_quotation {
+        shown.push(format!("quotation -> {share:.4}"));
+    }
     if let (Some(raw), Some(share)) = (parts.rerank, parts.from_rerank) {
         shown.push(format!("reranker {raw:.3} -> {share:+.4}"));
     }

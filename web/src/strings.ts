@@ -199,6 +199,7 @@ export const strings = {
       from_rerank: 'Reranker',
       from_relation: 'Relation',
       from_name: 'Name',
+      from_quotation: 'Quotation',
       from_time: 'Time',
     },
     why: {
@@ -212,6 +213,7 @@ export const strings = {
       rerank: (score: string) => `the reranker read it: ${score}`,
       relation: 'it is at the other end of a relation that was asked for',
       name: 'the query is its title, alias or file name',
+      quotation: 'most words of the query stand in one place of it, in their order',
       time: {
         replaces: 'it supersedes a note that was found',
         superseded: 'another note supersedes it',

@@ -29,6 +29,7 @@ export interface Components {
   from_rerank?: number;
   from_relation?: number;
   from_name?: number;
+  from_quotation?: number;
   from_time?: number;
   time?: 'replaces' | 'superseded' | 'not_valid' | 'newer' | 'older';
 }

@@ -113,7 +113,7 @@ impl Recalls<'_> {
         // A note that was removed since is not returned.
         let bytes = self.core.read_bytes(&hit.row.path).ok()?;
         let reading = ParsedNote::new(&hit.row.path, &bytes);
-        let shown = excerpt_of(&reading, words, hit.passage, length, stem);
+        let shown = excerpt_of(&reading, words, (hit.quoted, hit.passage), length, stem);
         let front = reading.note.frontmatter.as_ref();
         let aliases = front.map_or_else(String::new, |front| front.aliases.join("\n"));
         let own_names = [reading.title.as_str(), hit.row.path.stem()];

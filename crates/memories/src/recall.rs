@@ -141,7 +141,7 @@ const COMPARED: usize = 30;
 /// are.
 fn likeness(found: &[SearchHit]) -> Vec<f64> {
     // The bonus of a note that the query names would make all others look similar.
-    let score = |hit: &SearchHit| f64::from(hit.score - hit.components.from_name.unwrap_or(0.0));
+    let score = |hit: &SearchHit| f64::from(hit.rank_score());
     let compared = found.get(..found.len().min(COMPARED)).unwrap_or_default();
     let best = compared.iter().map(score).fold(0.0, f64::max);
     let least = compared.iter().map(score).reduce(f64::min).unwrap_or(0.0);

@@ -12,6 +12,7 @@ use sidenote_catalog::{Counts, FileKind, FileRow};
 use sidenote_config::CommitPolicy;
 use sidenote_index::attachments::Extent;
 use sidenote_index::follow::CatchUp;
+use sidenote_index::indexed_document::ParsedNote;
 use sidenote_index::{Drift, EmbedReport, Holder, Progress, SyncReport, SyncScope, WaitLimit, silent};
 use sidenote_journal::event::{Event, OP_MOVED, TouchedFile};
 use sidenote_links::dialect::DialectUnit;
@@ -81,6 +82,15 @@ impl Core {
             FileKind::Attachment => self.index.attachment_text(row, bytes),
             FileKind::Note | FileKind::Canvas => bytes().map(Some),
         }
+    }
+
+    /// Reads and parses a file as [`Self::read_searched`] reads it.
+    ///
+    /// # Errors
+    /// Those of [`Self::read_searched`].
+    pub fn parsed_file(&self, row: &FileRow) -> Result<Option<Arc<ParsedNote>>> {
+        let bytes = self.read_searched(row)?;
+        Ok(bytes.map(|bytes| self.state.parsed_notes.of(&row.path, &bytes)))
     }
 }
 

@@ -205,6 +205,7 @@ fn without_rank(row: FileRow) -> SearchHit {
         score: 0.0,
         match_type: MatchType::Exact,
         passage: None,
+        quoted: None,
         components: Components::default(),
         evidence: None,
         updated_by: None,

@@ -50,7 +50,7 @@ impl Searches<'_> {
     ) -> Result<Vec<RankedMemory>> {
         let now = self.core.clock.now();
         // The bonus of a note that the query names would make all others look similar.
-        let unnamed = |hit: &SearchHit| f64::from(hit.score - hit.components.from_name.unwrap_or(0.0));
+        let unnamed = |hit: &SearchHit| f64::from(hit.rank_score());
         let relevances = min_max_normalized(&found.iter().map(unnamed).collect::<Vec<_>>());
         let rows = found.iter().map(|hit| hit.row.clone()).collect();
         let memories = MemoryWeights::of(self.core).weigh_for_scores(rows, now)?;

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use sidenote_base::error::Result;
 use sidenote_base::wording::Wording;
+use sidenote_catalog::FileRow;
 use sidenote_index::Snapshot;
 use sidenote_index::indexed_document::ParsedNote;
 use sidenote_markdown::path::NotePath;
@@ -64,6 +65,11 @@ impl<'a> QueryReader<'a> {
 impl SearchReader for QueryReader<'_> {
     fn note(&self, path: &NotePath) -> Option<Arc<ParsedNote>> {
         self.searches.core.parsed_note(path)
+    }
+
+    fn searched_file(&self, row: &FileRow) -> Option<Arc<ParsedNote>> {
+        // What cannot be read is left out where the results are shown, and said there.
+        self.searches.core.parsed_file(row).ok().flatten()
     }
 
     fn query_vector(&self) -> Result<QueryVector> {

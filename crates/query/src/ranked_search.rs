@@ -120,7 +120,7 @@ fn finished(
     let reader = scope.reader(query);
     let found = std::mem::take(&mut hits.found);
     let (best, trace) = (hits.best, hits.trace.as_mut());
-    let at = (scope.judged_at, &reader as &dyn SearchReader);
+    let at = (query, scope.judged_at, &reader as &dyn SearchReader);
     hits.found = finish(&core.index, scope.snapshot, at, found, best, trace)?;
     notes.extend(reader.used().notes);
     Ok(hits)

@@ -277,8 +277,8 @@ impl Searches<'_> {
         form: ResultForm,
         stem: &mut CachedStemmer,
     ) -> Option<SearchResult> {
-        let bytes = match self.core.read_searched(&hit.row) {
-            Ok(bytes) => bytes,
+        let reading = match self.core.parsed_file(&hit.row) {
+            Ok(reading) => reading,
             // A note that was removed since it was indexed is not returned.
             Err(error) if error.kind() == ErrorKind::NotFound => return None,
             Err(error) => {
@@ -287,7 +287,7 @@ impl Searches<'_> {
             }
         };
         // The path of an attachment can meet a condition, whatever its text.
-        let Some(bytes) = bytes else {
+        let Some(reading) = reading else {
             return Some(SearchResult {
                 path: hit.row.path.as_str().to_owned(),
                 id: String::new(),
@@ -307,7 +307,6 @@ impl Searches<'_> {
                 place: None,
             });
         };
-        let reading = self.core.state.parsed_notes.of(&hit.row.path, &bytes);
         let asked_for =
             query.condition.as_ref().map(|condition| matching_spans(&hit.row.path, &reading.text, condition));
         // The search itself reports conditions that cannot be evaluated.
@@ -317,7 +316,7 @@ impl Searches<'_> {
             parts = vec![evidence.span];
         }
         let shown = excerpt_of_parts(&reading, &parts, &query.words, stem)
-            .unwrap_or_else(|| excerpt(&reading, &query.words, hit.passage, stem));
+            .unwrap_or_else(|| excerpt(&reading, &query.words, (hit.quoted, hit.passage), stem));
         let plain = form.plain.then(|| {
             let (text, marks) = plain_text(&reading, &shown, &query.words, stem);
             PlainSnippet { text, marks }

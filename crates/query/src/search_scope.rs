@@ -8,6 +8,7 @@ use sidenote_index::Snapshot;
 use sidenote_open_vault::lookup::Lookup;
 use sidenote_search::fuse::Fusion;
 use sidenote_search::query::Query;
+use sidenote_search::quotation;
 use sidenote_search::reader::SearchReader;
 use sidenote_search::{Mode, Request};
 use sidenote_sets::file_set::FileSet;
@@ -88,11 +89,13 @@ impl<'a> SearchScope<'a> {
         let core = self.searches.core;
         let among = both(among, self.in_tier.as_ref());
         let is_whole = self.extent == Extent::All;
+        let reranked = self.searches.rerank_depth(self.asked, query, self.most);
+        let limit = if quotation::may_quote(query) { reranked.max(quotation::BEST) } else { reranked };
         let request = Request {
             query: Some(query),
             mode: self.asked,
             fusion: Fusion::parse(&core.config.search.fusion)?,
-            limit: self.searches.rerank_depth(self.asked, query, self.most),
+            limit,
             // A ranking that sorts all candidates again needs no deeper search.
             depth: (self.most > self.limit).then_some(self.most),
             among: among.as_ref(),

@@ -18,6 +18,7 @@ mod linked_notes;
 mod related_first;
 pub mod relation_answer;
 mod relation_question;
+pub mod quotation;
 pub mod sequence;
 pub mod typed_relations;
 pub mod validity_order;
@@ -174,6 +175,9 @@ pub struct Components {
     /// other parts together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_name: Option<f32>,
+    /// What is added because most words of a long query stand in one place of the note, in their order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_quotation: Option<f32>,
     /// What is added or subtracted because of the time for which the note holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_time: Option<f32>,
@@ -183,16 +187,17 @@ pub struct Components {
 }
 
 impl Components {
-    /// Returns whether the note is first because of its name or a relation, and not by rank.
+    /// Returns whether the note is first because of its name, a relation or a quotation, and not by rank.
     pub fn is_put_first(&self) -> bool {
-        self.from_name.is_some() || self.from_relation.is_some() || self.from_link.is_some()
+        let is_related = self.from_relation.is_some() || self.from_link.is_some();
+        self.from_name.is_some() || self.from_quotation.is_some() || is_related
     }
 
     /// Returns the sum of the parts.
     pub fn total(&self) -> f32 {
         let ranked = self.from_bm25 + self.from_vector + self.from_others + self.from_adjacent.unwrap_or(0.0);
         let related = self.from_relation.unwrap_or(0.0) + self.from_link.unwrap_or(0.0);
-        let put = related + self.from_name.unwrap_or(0.0);
+        let put = related + self.from_name.unwrap_or(0.0) + self.from_quotation.unwrap_or(0.0);
         ranked + self.from_rerank.unwrap_or(0.0) + put + self.from_time.unwrap_or(0.0)
     }
 }
@@ -208,12 +213,22 @@ pub struct SearchHit {
     pub match_type: MatchType,
     /// The index of the passage whose vector is nearest to the query.
     pub passage: Option<usize>,
+    /// The index of the passage that the query quotes, if it quotes one.
+    pub quoted: Option<usize>,
     /// The parts of the score.
     pub components: Components,
     /// What states the relation by which the note answers, or holds the link, if it answers by one.
     pub evidence: Option<Evidence>,
     /// The newest note near the top that says nearly the same.
     pub updated_by: Option<FileId>,
+}
+
+impl SearchHit {
+    /// Returns the score by which the note is ranked, without what puts it first because the query names or quotes it.
+    pub fn rank_score(&self) -> f32 {
+        let Components { from_name, from_quotation, .. } = self.components;
+        self.score - from_name.unwrap_or(0.0) - from_quotation.unwrap_or(0.0)
+    }
 }
 
 /// The minimum number of notes of each list that are scored by both measures; it is twice the limit if that is

@@ -26,8 +26,8 @@ use crate::stage::{Stage, Trace};
 use crate::tie_order::best_first;
 use crate::validity_order::TimeReason;
 use crate::{
-    MIN_RESCORED, MatchType, Mode, QueryVector, Request, SearchHit, allowed_files, relation_question,
-    reranked, sequence, updated_fact, validity_order,
+    MIN_RESCORED, MatchType, Mode, QueryVector, Request, SearchHit, allowed_files, quotation,
+    relation_question, reranked, sequence, updated_fact, validity_order,
 };
 
 /// The notes that answer a request, in order.
@@ -86,6 +86,7 @@ impl FusedRanking {
             score: hit.score,
             match_type,
             passage,
+            quoted: None,
             components: hit.components,
             evidence,
             updated_by,
@@ -133,15 +134,16 @@ pub fn rank(
     Ok(FusedRanking { fused, passages, answer, has_words, updates, trace })
 }
 
-/// Runs the stages that read the best notes, for the first `best` hits: the reranker, and the order of superseded notes, which
-/// the reranker, a condition or a period may have separated from what supersedes them. `now` is the time of the request.
+/// Runs the stages that read the best notes, for the first `best` hits: those that the query quotes, the reranker, and the order of
+/// superseded notes, which these, a condition or a period may have separated from what supersedes them. `now` is the time of the
+/// request.
 ///
 /// # Errors
 /// `Corrupt` if the index cannot be read.
 pub fn finish(
     index: &Index,
     snapshot: &Snapshot,
-    (now, reader): (Option<Timestamp>, &dyn SearchReader),
+    (query, now, reader): (&Query, Option<Timestamp>, &dyn SearchReader),
     mut hits: Vec<SearchHit>,
     best: usize,
     mut trace: Option<&mut Trace>,
@@ -152,6 +154,8 @@ pub fn finish(
             trace.record(stage, hits.iter().chain(&rest).map(|hit| hit.row.id));
         }
     };
+    quotation::put_quoted_first(query, reader, &mut hits);
+    record(Stage::Quotations, &hits);
     reranked::rerank(reader, &mut hits);
     record(Stage::Reranker, &hits);
     if let Some(now) = now {
@@ -173,7 +177,10 @@ pub fn run(
     reader: &dyn SearchReader,
 ) -> Result<Vec<SearchHit>> {
     let hits = rank(index, snapshot, request, reader)?.hits(&index.catalog(), request.limit)?;
-    finish(index, snapshot, (request.now, reader), hits, request.limit, None)
+    match request.query {
+        Some(query) => finish(index, snapshot, (query, request.now, reader), hits, request.limit, None),
+        None => Ok(hits),
+    }
 }
 
 /// The number of candidates of a condition that are ranked by words; the others follow by name.

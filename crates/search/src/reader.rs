@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use sidenote_base::error::Result;
+use sidenote_catalog::FileRow;
 use sidenote_index::indexed_document::ParsedNote;
 use sidenote_markdown::path::NotePath;
 
@@ -13,6 +14,11 @@ use crate::{QueryVector, SearchHit};
 pub trait SearchReader: Sync {
     /// Reads and parses a note. `None` if it cannot be read.
     fn note(&self, path: &NotePath) -> Option<Arc<ParsedNote>>;
+
+    /// Reads and parses a file that was found: a note, or an attachment with text. `None` if it cannot be read.
+    fn searched_file(&self, _row: &FileRow) -> Option<Arc<ParsedNote>> {
+        None
+    }
 
     /// Returns the vector of the query; `None` if only words rank.
     ///

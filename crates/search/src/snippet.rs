@@ -60,30 +60,30 @@ impl Cut {
     }
 }
 
-/// Chooses the passage with the most words of the query, or else the passage `nearest`, given by its index, and
-/// cuts the snippet out of it.
+/// Chooses the passage `quoted`, or else the one with the most words of the query, or else the passage `nearest`, each given by its
+/// index, and cuts the snippet out of it.
 pub fn excerpt(
     reading: &ParsedNote,
     words: &[Word],
-    nearest: Option<usize>,
+    (quoted, nearest): (Option<usize>, Option<usize>),
     stem: &mut CachedStemmer,
 ) -> Excerpt {
-    excerpt_of(reading, words, nearest, SNIPPET_BYTES, stem)
+    excerpt_of(reading, words, (quoted, nearest), SNIPPET_BYTES, stem)
 }
 
 /// Chooses a passage like [`excerpt`], and cuts a snippet of about `length` bytes.
 pub fn excerpt_of(
     reading: &ParsedNote,
     words: &[Word],
-    nearest: Option<usize>,
+    (quoted, nearest): (Option<usize>, Option<usize>),
     length: usize,
     stem: &mut CachedStemmer,
 ) -> Excerpt {
     let passages = reading.passages();
     let matcher = Matcher::new(words, reading, stem);
-    let by_words = best_by_words(passages, &matcher, stem);
+    let by_words = || best_by_words(passages, &matcher, stem);
     // The index after the last passage is that of the summary, a passage for the whole note.
-    let chosen = by_words.or(nearest).filter(|&at| at < passages.len()).unwrap_or(0);
+    let chosen = quoted.or_else(by_words).or(nearest).filter(|&at| at < passages.len()).unwrap_or(0);
     let Some(passage) = passages.get(chosen) else {
         return Excerpt { lines: (1, 1), ..Excerpt::default() };
     };

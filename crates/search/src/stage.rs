@@ -32,6 +32,8 @@ pub enum Stage {
     Condition,
     /// Notes of the period that the query names are added where no word ranks them.
     Period,
+    /// Notes in which most words of a long query stand in one place, in their order, come first.
+    Quotations,
     /// A cross-encoder ranks the best notes again.
     Reranker,
     /// Memories are ranked for an intent, and those of other tiers left out.
@@ -53,6 +55,7 @@ impl Stage {
             Self::Validity => "validity",
             Self::Condition => "condition",
             Self::Period => "period",
+            Self::Quotations => "quotations",
             Self::Reranker => "reranker",
             Self::Intent => "intent",
         }

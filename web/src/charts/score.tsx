@@ -4,7 +4,7 @@ import { formatFixed, formatNumber, formatSimilarity } from '../format';
 import { strings } from '../strings';
 import type { Components } from '../types';
 
-const KEYS = ['from_name', 'from_relation', 'from_bm25', 'from_vector', 'from_others', 'from_adjacent', 'from_rerank', 'from_time'] as const;
+const KEYS = ['from_name', 'from_quotation', 'from_relation', 'from_bm25', 'from_vector', 'from_others', 'from_adjacent', 'from_rerank', 'from_time'] as const;
 type Key = (typeof KEYS)[number];
 
 export interface Part {
@@ -53,6 +53,8 @@ function reason(key: Key, explain: Components): string {
       return why.relation;
     case 'from_name':
       return why.name;
+    case 'from_quotation':
+      return why.quotation;
     case 'from_time':
       return explain.time ? why.time[explain.time] : '';
   }
