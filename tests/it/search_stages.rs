@@ -185,7 +185,8 @@ fn superseded_notes_are_ordered_again_after_the_reranker() {
     let hits = ranking.hits(&index.catalog(), 10).unwrap();
     let mut trace = ranking.trace.take().unwrap();
     let best = hits.len();
-    let hits = finish(&index, &snapshot, (now, &LastPathFirst), hits, best, Some(&mut trace)).unwrap();
+    let hits =
+        finish(&index, &snapshot, (&query, now, &LastPathFirst), hits, best, Some(&mut trace)).unwrap();
     let paths: Vec<&str> = hits.iter().map(|hit| hit.row.path.as_str()).collect();
     // The note that the query names stays first. The reranker put "old" above "new", and the validity below it again.
     assert_eq!(paths, ["boat.md", "spring.md", "new.md", "old.md", "2024-03-20.md"]);

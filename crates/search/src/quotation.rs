@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use sidenote_base::parallel;
 use sidenote_index::indexed_document::ParsedNote;
-use sidenote_language::terms::{TermKind, Terms};
+use sidenote_language::terms::{Initials, TermKind, Terms};
 
 use crate::SearchHit;
 use crate::query::Query;
@@ -33,6 +33,7 @@ pub(crate) struct WordPairs {
     words: HashMap<String, u32>,
     /// A bit for each pair.
     pairs: HashMap<(u32, u32), u128>,
+    initials: Initials,
 }
 
 /// A place of a note that a query quotes.
@@ -62,7 +63,8 @@ impl WordPairs {
                 pairs.entry((before, word)).or_insert(bit);
             }
         }
-        (pairs.len() >= MIN_PAIRS).then_some(Self { words, pairs })
+        let initials = Initials::of(words.keys().map(String::as_str));
+        (pairs.len() >= MIN_PAIRS).then_some(Self { words, pairs, initials })
     }
 
     /// Returns the place of a note that has the most pairs, if the query quotes it. A quoted sentence may go on in the next
@@ -73,9 +75,9 @@ impl WordPairs {
 
     fn quoted_among<'t>(&self, passages: impl Iterator<Item = &'t str>) -> Option<Quotation> {
         let mut best: Option<Quotation> = None;
-        let (mut last_word, mut last_bits) = (None, 0u128);
+        let mut last_bits = 0u128;
         for (at, text) in passages.enumerate() {
-            let bits = self.bits(text, &mut last_word);
+            let bits = self.bits(text);
             let share = (bits | last_bits).count_ones() as f32 / self.pairs.len() as f32;
             if share >= MIN_SHARE && best.is_none_or(|best| share > best.share) {
                 let is_here = bits.count_ones() >= last_bits.count_ones();
@@ -86,20 +88,20 @@ impl WordPairs {
         best
     }
 
-    /// Returns the pairs of a passage, with the one that its first word makes with the last word before it.
-    fn bits(&self, text: &str, last_word: &mut Option<u32>) -> u128 {
-        let mut bits = 0;
+    /// Returns the pairs of a passage.
+    fn bits(&self, text: &str) -> u128 {
+        let (mut bits, mut before) = (0, None);
         let mut walk = Terms::new(text);
-        while walk.advance() {
+        while walk.advance_to(&self.initials) {
             let term = walk.term();
-            if !is_in_sequence(term.kind) {
-                continue;
-            }
-            let word = self.words.get(&term.text).copied();
-            if let (Some(before), Some(word)) = (*last_word, word) {
+            let word = self.words.get(&term.text).filter(|_| is_in_sequence(term.kind));
+            let Some(&word) = word else { continue };
+            if let Some((place, before)) = before
+                && place + 1 == term.position
+            {
                 bits |= self.pairs.get(&(before, word)).copied().unwrap_or(0);
             }
-            *last_word = word;
+            before = Some((term.position, word));
         }
         bits
     }

@@ -22,9 +22,9 @@ fn a_sentence_is_found_where_its_words_stand_in_order() {
         // It goes on in the next passage: that with more of it is shown.
         (
             &[scattered, "and: the kettle has to boil", "for three minutes before the tea is put in"],
-            Some((2, 100)),
+            Some((2, 92)),
         ),
-        (&["the kettle has to boil for three minutes before", "the tea is put in"], Some((0, 100))),
+        (&["the kettle has to boil for three minutes before", "the tea is put in"], Some((0, 92))),
         // Passages that do not follow each other are no place.
         (&["the kettle has to boil for three", "A cup is clean.", "minutes before the tea is put in"], None),
         (&[scattered, other], None),
