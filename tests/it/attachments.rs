@@ -373,15 +373,14 @@ fn a_pasted_sentence_leads_to_the_page_in_which_it_stands() {
     vault.write("other.pdf", pdf("Other", &[&scattered, &other]));
     let pasted = "has to boil for three minutes, before the tea is put";
     for limit in ["1", "5"] {
-        let found = json_of(&vault, &["--json", "search", pasted, "--limit", limit, "--explain"]);
+        let found = json_of(&vault, &["search", pasted, "--limit", limit, "--explain"]);
         let first = &found["results"][0];
         assert_eq!((&first["path"], &first["place"]["number"]), (&json!("manual.pdf"), &json!(3)), "{found}");
         assert_eq!(first["explain"]["from_quotation"], 1.5, "{found}");
         assert!(found["explain"]["stages"].as_array().unwrap().contains(&json!("quotations")), "{found}");
     }
     // The same words in a question quote nothing.
-    let asked =
-        json_of(&vault, &["--json", "search", "tea three minutes kettle put boil before", "--explain"]);
+    let asked = json_of(&vault, &["search", "tea three minutes kettle put boil before", "--explain"]);
     let quoted =
         asked["results"].as_array().unwrap().iter().any(|hit| hit["explain"]["from_quotation"].is_f64());
     assert!(!quoted, "{asked}");
