@@ -153,7 +153,9 @@ fn runs(text: &str, extent: Extent) -> Vec<String> {
             }
         }
     };
-    for run in to_nfc(text).split(|c: char| !c.is_alphanumeric()) {
+    // A dot above an i is what lower case leaves of İ, whose words are whole in the index.
+    let text = to_nfc(text).replace("i\u{307}", "İ");
+    for run in text.split(|c: char| !c.is_alphanumeric()) {
         let mut rest = run;
         while let Some(first) = rest.chars().next() {
             let unspaced = is_unspaced(first);

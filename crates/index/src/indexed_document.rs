@@ -506,11 +506,9 @@ fn push_remaining(
         for text in canvas::texts(&reading.text) {
             entry.rest.push_str(&text);
             entry.rest.push('\n');
-            push_words_with_dotted_i(&text, &mut entry.rest);
         }
         return;
     }
-    push_words_with_dotted_i(&reading.text, &mut entry.rest);
     let note = &reading.note;
     let mut at = 0;
     let mut gap = |from: usize, to: usize| {
@@ -567,21 +565,6 @@ fn push_remaining(
     let raw = Some(front.span.of(&reading.text)).filter(|raw| raw.len() <= MAX_SEARCHED_FRONTMATTER);
     properties.values().for_each(|value| push_unlisted(value, raw, listed, &mut entry.rest));
 }
-
-/// Appends the words with a [`DOTTED_I`] in lower case. Conditions compare texts in lower case, where this letter alone has a dot
-/// that is no letter, and divides the word.
-fn push_words_with_dotted_i(text: &str, rest: &mut String) {
-    if !text.contains(DOTTED_I) {
-        return;
-    }
-    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.contains(DOTTED_I)) {
-        rest.push_str(&word.to_lowercase());
-        rest.push('\n');
-    }
-}
-
-/// The capital of the Turkish `i`.
-const DOTTED_I: char = '\u{130}';
 
 /// The first byte of U+0300, the first combining character.
 const COMBINING: u8 = 0xCC;

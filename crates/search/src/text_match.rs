@@ -185,9 +185,12 @@ fn contains_phrase(text: &str, phrase: &str) -> bool {
     })
 }
 
+/// The dot that lower case leaves of the Turkish capital İ. It is no letter, and does not end the word.
+const DOT_ABOVE: char = '\u{307}';
+
 /// Returns whether two adjacent characters belong to one word. Scripts without spaces have no visible word
 /// boundaries.
 fn joins_word(left: Option<char>, right: Option<char>) -> bool {
-    let is_word = |c: char| (c.is_alphanumeric() || c == '_') && !is_unspaced(c);
+    let is_word = |c: char| (c.is_alphanumeric() || c == '_' || c == DOT_ABOVE) && !is_unspaced(c);
     left.is_some_and(is_word) && right.is_some_and(is_word)
 }
