@@ -364,7 +364,10 @@ fn a_pasted_sentence_leads_to_the_page_in_which_it_stands() {
     let sentence = "The kettle has to boil for three minutes before the tea is put in";
     let words = "kettle boil minutes tea three put before";
     let scattered = format!("{words}.\nTea, kettle: three minutes.\n{words} again, {words}.");
-    let vault = TestVault::new(&[("Tea.md", &format!("# Kettle\n\n{scattered}\n\n{words} {words}\n"))]);
+    let vault = TestVault::new(&[(
+        "Boil three minutes before tea.md",
+        &format!("# Kettle\n\n{scattered}\n\n{words} {words}\n"),
+    )]);
     let other = format!("Another page.\n{scattered}");
     vault.write(
         "manual.pdf",

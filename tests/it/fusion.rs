@@ -232,7 +232,11 @@ fn check_sums(store: &Store, request: &SearchRequest) -> usize {
         let parts = result.explain.unwrap();
         assert_eq!(
             result.score,
-            parts.from_bm25 + parts.from_vector + parts.from_others + parts.from_adjacent.unwrap_or(0.0),
+            parts.from_bm25
+                + parts.from_vector
+                + parts.from_others
+                + parts.from_adjacent.unwrap_or(0.0)
+                + parts.from_quotation.unwrap_or(0.0),
             "{request:?}: {result:?}"
         );
         assert!(result.score.is_finite() && result.score >= 0.0, "{request:?}: {result:?}");
@@ -241,7 +245,8 @@ fn check_sums(store: &Store, request: &SearchRequest) -> usize {
             .iter()
             .map(|part| json["explain"][part].as_f64().unwrap())
             .sum();
-        let shown = shown + json["explain"]["from_adjacent"].as_f64().unwrap_or(0.0);
+        let share = |part: &str| json["explain"][part].as_f64().unwrap_or(0.0);
+        let shown = shown + share("from_adjacent") + share("from_quotation");
         assert!((shown - json["score"].as_f64().unwrap()).abs() < 1e-6, "{json}");
     }
     assert!(results.windows(2).all(|pair| pair[0].score >= pair[1].score), "{request:?}");
