@@ -226,7 +226,11 @@ fn serve(context: &mut CommandContext, args: &McpArgs, named: Vec<NamedVault>) -
 fn agents(context: &CommandContext, fence: &FenceArgs) -> Result<Agents> {
     let store = context.store()?;
     store.config().agents.iter().try_for_each(toolsets::refuse_unknown_tools)?;
-    Agents::new(store, context.open.clone(), fence.rule())
+    let agents = Agents::new(store, context.open.clone(), fence.rule())?;
+    for pattern in agents.unmatched_flags()? {
+        tracing::warn!("no file matches {pattern:?} of --read or --write; check its spelling");
+    }
+    Ok(agents)
 }
 
 /// Returns the settings of the authorization server, if clients log in.

@@ -1,14 +1,14 @@
 //! Tests that an agent cannot learn of notes outside of its fence, nor change them: each tool answers as in a vault without them.
 
 use std::collections::BTreeMap;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
 use crate::mcp_arguments::{calls, vault};
 use crate::mcp_client::Client;
 use crate::mcp_schemas::{SETS, listed};
-use crate::support::{TestVault, stdout};
+use crate::support::{TestVault, stderr, stdout};
 
 /// Notes that the agent may not know of. They share names, tags, links and words with the others.
 const FENCED: [(&str, &str); 7] = [
@@ -610,4 +610,18 @@ fn settings(vault: &TestVault, text: &str) {
     let file = vault.root().join(".home/.config/sidenote/config.toml");
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::fs::write(file, text).unwrap();
+}
+
+#[test]
+fn a_misspelt_pattern_is_named_when_the_server_starts() {
+    let vault = TestVault::new(&[("Work/Plan.md", "# Plan\n"), ("Private/Diary.md", "My diary.\n")]);
+    assert!(vault.run(&["index"]).status.success());
+    let start = |args: &[&str]| {
+        let done = vault.command(&[&["mcp"], args].concat()).stdin(Stdio::null()).output().unwrap();
+        stderr(&done)
+    };
+    let said = start(&["--read", "!Privat", "--read", "!private", "--write", "Work"]);
+    assert!(said.contains("no file matches \"!Privat\" of --read or --write"), "{said}");
+    assert_eq!(said.matches("no file matches").count(), 1, "{said}");
+    assert_eq!(start(&["--read", "!Private"]), "");
 }

@@ -95,6 +95,22 @@ impl Agents {
         Ok(Self { owner, open, flags, rules, plain, is_current: true, state: Mutex::default() })
     }
 
+    /// Lists the patterns of the flags of the server that match no file of the index. An index that is still to be made has none.
+    ///
+    /// # Errors
+    /// `Io` and `Corrupt` if the index cannot be read.
+    pub fn unmatched_flags(&self) -> Result<Vec<String>> {
+        if self.flags.read.is_none() && self.flags.write.is_none() {
+            return Ok(Vec::new());
+        }
+        let paths = self.owner.core.index.catalog().paths().all()?;
+        if paths.is_empty() {
+            return Ok(Vec::new());
+        }
+        let found = unmatched(Some(&self.flags), paths.iter().map(|(path, _)| path))?;
+        Ok(found.into_iter().map(str::to_owned).collect())
+    }
+
     /// Serves hooks, which compare the files with the index while they look for what matches, or need no index. What they show of
     /// notes is read then, so that a note which has just hidden itself does not exist for them, either.
     #[must_use]
@@ -282,14 +298,26 @@ impl AgentSummary {
         let (all, rule) = (paths.len(), rule.cloned());
         let allowed = rule.clone().unwrap_or_default().describe();
         let mut text = format!("{files} of {all} files: {allowed}");
-        for pattern in rule.iter().flat_map(|rule| [&rule.read, &rule.write]).flatten().flatten() {
-            let alone = PathRules::new(&[pattern.trim().trim_start_matches('!').to_owned()])?;
-            if !paths.iter().any(|(path, _)| alone.contain(path)) {
-                text.push_str(&format!("; no file matches {pattern}"));
-            }
+        for pattern in unmatched(rule.as_ref(), paths.iter().map(|(path, _)| path))? {
+            text.push_str(&format!("; no file matches {pattern}"));
         }
         Ok(Self { text, rule, files, fenced_files: all - files })
     }
+}
+
+/// Lists the patterns of a rule that match no file, with or without `!`: they may be misspelt.
+fn unmatched<'p, 'r>(
+    rule: Option<&'r AgentRule>,
+    paths: impl Iterator<Item = &'p NotePath> + Clone,
+) -> Result<Vec<&'r str>> {
+    let mut found = Vec::new();
+    for pattern in rule.into_iter().flat_map(|rule| [&rule.read, &rule.write]).flatten().flatten() {
+        let alone = PathRules::new(&[pattern.trim().trim_start_matches('!').to_owned()])?;
+        if !paths.clone().any(|path| alone.contain(path)) {
+            found.push(pattern.as_str());
+        }
+    }
+    Ok(found)
 }
 
 /// Says what agents may do in a vault, by each rule in its order. The list is empty if nothing is limited; otherwise its last
