@@ -13,6 +13,8 @@ use sidenote_language::terms::{Initials, TermKind, Terms};
 use crate::SearchHit;
 use crate::query::Query;
 use crate::reader::SearchReader;
+use crate::updated_fact::newer_before_older;
+use crate::validity_order::level;
 
 /// The number of the best hits that are read. Whoever pastes a sentence has most of its words right, so that its note is near
 /// the top.
@@ -140,5 +142,11 @@ pub(super) fn put_quoted_first(query: &Query, reader: &dyn SearchReader, hits: &
         hit.components.from_quotation = Some(WHOLE_SCORE * quoted.share);
         hit.score = hit.components.total();
     }
+    if best.iter().all(|hit| hit.quoted.is_none()) {
+        return;
+    }
     best.sort_by(|one, other| other.score.total_cmp(&one.score));
+    // A question may have the words of an outdated fact.
+    newer_before_older(best, |hit| Some(hit.row.id), |hit| hit.updated_by);
+    level(best, |hit| (&mut hit.score, &mut hit.components));
 }
