@@ -5,6 +5,7 @@ mod content;
 mod fonts;
 mod layout;
 mod metadata;
+mod program;
 
 use hayro_syntax::object::Dict;
 use hayro_syntax::{DecryptionError, LoadPdfError, Pdf};

@@ -1,15 +1,19 @@
 //! Fonts of PDF: what their codes mean, and how wide they are.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use hayro_cmap::{BfString, CMap, CMapName};
 use hayro_font::kurbo::Vec2;
-use hayro_font::{CMapResolverFn, Font, FontCache, FontGlyph, FontQuery, FontResolverFn, StandardFont};
+use hayro_font::{
+    CMapResolverFn, Font, FontCache, FontGlyph, FontQuery, FontResolverFn, OutlineGlyph, StandardFont,
+};
 use hayro_syntax::object::dict::keys;
 use hayro_syntax::object::{Array, Dict, Name, Rect, Stream};
+
+use super::program::{Program, Programs, is_text};
 
 /// What all pages of a file share.
 pub(super) struct Fonts<'a> {
@@ -18,6 +22,7 @@ pub(super) struct Fonts<'a> {
     font_resolver: FontResolverFn,
     cmap_resolver: CMapResolverFn,
     collections: HashMap<Vec<u8>, Option<Rc<CMap>>>,
+    programs: Rc<Programs>,
 }
 
 impl<'a> Fonts<'a> {
@@ -33,6 +38,7 @@ impl<'a> Fonts<'a> {
             }),
             cmap_resolver: Arc::new(hayro_cmap::load_embedded),
             collections: HashMap::new(),
+            programs: Rc::default(),
         }
     }
 
@@ -47,7 +53,11 @@ impl<'a> Fonts<'a> {
         }
         let font = self.cache.font(dict, &self.font_resolver, &self.cmap_resolver);
         let unstated = self.unstated(dict);
-        let face = font.map(|font| Rc::new(Face::new(font, em_of_type3(dict), unstated)));
+        let programs = &self.programs;
+        let face = font.map(|font| {
+            let embedded = embedded(dict).map(|stream| (stream, programs.clone()));
+            Rc::new(Face { embedded, ..Face::new(font, em_of_type3(dict), unstated) })
+        });
         self.faces.insert(key, face.clone());
         face
     }
@@ -100,6 +110,9 @@ pub(super) struct Face<'a> {
     /// How large an em is in units of the font's size.
     pub(super) em: f64,
     unstated: Unstated,
+    /// The font's program, where the file has it, and those that were read.
+    embedded: Option<(Stream<'a>, Rc<Programs>)>,
+    program: OnceCell<Option<Rc<Program>>>,
     codes: RefCell<HashMap<(u32, usize), Code>>,
 }
 
@@ -112,7 +125,7 @@ pub(super) struct Code {
 
 impl<'a> Face<'a> {
     fn new(font: Font<'a>, em: f64, unstated: Unstated) -> Self {
-        Self { font, em, unstated, codes: RefCell::default() }
+        Self { font, em, unstated, embedded: None, program: OnceCell::new(), codes: RefCell::default() }
     }
 
     pub(super) fn code(&self, code: u32, length: usize) -> Code {
@@ -121,16 +134,62 @@ impl<'a> Face<'a> {
 
     fn look_up(&self, code: u32, length: usize) -> Code {
         let text = match self.font.glyph(self.font.map_code(code), code) {
-            FontGlyph::Outline(glyph) => glyph.as_unicode(),
-            FontGlyph::Type3(glyph) => glyph.as_unicode(),
+            FontGlyph::Outline(glyph) => match glyph.as_unicode() {
+                // Some tables name places of which only the font knows what they mean.
+                Some(stated) if !means_text(&stated) => self.of_program(&glyph).or(Some(stated)),
+                stated => stated.or_else(|| self.found(&glyph, code, length)),
+            },
+            FontGlyph::Type3(glyph) => glyph.as_unicode().or_else(|| self.unstated.text(code, length)),
         };
-        let text = match text.or_else(|| self.unstated.text(code, length)) {
+        let text = match text {
             Some(BfString::Char(c)) => Rc::from(c.to_string()),
             Some(BfString::String(s)) => Rc::from(s),
             None => Rc::from(""),
         };
         Code { text, advance: self.font.code_advance(code) }
     }
+
+    /// Returns the text of a code that the font does not state.
+    fn found(&self, glyph: &OutlineGlyph, code: u32, length: usize) -> Option<BfString> {
+        match self.unstated {
+            // A guess is the last resort.
+            Unstated::Codes => self.of_program(glyph).or_else(|| self.unstated.text(code, length)),
+            _ => self.unstated.text(code, length).or_else(|| self.of_program(glyph)),
+        }
+    }
+
+    fn of_program(&self, glyph: &OutlineGlyph) -> Option<BfString> {
+        self.program(glyph)?.text(glyph.glyph_id().to_u32())
+    }
+
+    fn program(&self, glyph: &OutlineGlyph) -> Option<&Program> {
+        let (stream, programs) = self.embedded.as_ref()?;
+        let program = self.program.get_or_init(|| {
+            let font = glyph.font_data()?;
+            // A font of the reader stands for one whose program is damaged; it has other glyphs.
+            let data: &[u8] = (*font.data).as_ref();
+            (*stream.decoded_data().ok()? == *data).then(|| programs.program(&font))
+        });
+        program.as_deref()
+    }
+}
+
+fn means_text(text: &BfString) -> bool {
+    match text {
+        BfString::Char(c) => is_text(*c),
+        BfString::String(s) => s.chars().any(is_text),
+    }
+}
+
+/// Returns the program of a font that the file has.
+fn embedded<'a>(font: &Dict<'a>) -> Option<Stream<'a>> {
+    let of = |font: &Dict<'a>| {
+        let descriptor = font.get::<Dict<'a>>(keys::FONT_DESC)?;
+        [keys::FONT_FILE2, keys::FONT_FILE3, keys::FONT_FILE]
+            .iter()
+            .find_map(|key| descriptor.get::<Stream<'a>>(*key))
+    };
+    of(font).or_else(|| of(&font.get::<Array<'a>>(keys::DESCENDANT_FONTS)?.iter::<Dict<'a>>().next()?))
 }
 
 /// Returns how large an em of a font is in units of its size. It is 1, but fonts of Type 3 have units of their own, of
