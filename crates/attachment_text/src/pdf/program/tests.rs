@@ -85,6 +85,19 @@ fn font(characters: &[Table], glyphs: u16, named: &[&str]) -> Vec<u8> {
     file
 }
 
+/// Writes a font of PostScript's compact form with three glyphs, of which the form itself knows the names: E, F and fi.
+fn compact_font() -> Vec<u8> {
+    const CHARSET: u8 = 31;
+    const GLYPHS: u8 = CHARSET + 7;
+    let mut font = vec![1, 0, 4, 4];
+    font.extend([0, 1, 1, 1, 2, b'T']);
+    font.extend([0, 1, 1, 1, 13, 29, 0, 0, 0, CHARSET, 15, 29, 0, 0, 0, GLYPHS, 17]);
+    font.extend([0, 0, 0, 0]);
+    font.extend([0, 0, 38, 0, 39, 0, 109]);
+    font.extend([0, 4, 1, 1, 2, 3, 4, 5, 14, 14, 14, 14]);
+    font
+}
+
 fn stream(bytes: &[u8]) -> String {
     let hex = bytes.iter().fold(String::new(), |mut hex, byte| {
         write!(hex, "{byte:02x}").expect("a string takes all");
@@ -124,12 +137,13 @@ fn glyphs_without_stated_text_have_that_of_their_program() {
         ("a table of large characters", font(&[(3, 10, large), (3, 1, greek())], 4, &[]), "𠀀𠀁𠀂"),
         ("two characters of a glyph", font(&[(3, 1, doubles)], 4, &[]), "一a"),
         ("names", font(&[], 4, &["alpha", "f_f_i", "uni0041"]), "αffiA"),
+        ("names of a compact font", compact_font(), "EFfi"),
         ("names that are numbers", font(&[], 4, &["a1", "g2", "cid3"]), ""),
         ("characters of the font's own", font(&[(3, 1, own)], 4, &[]), ""),
         ("another table only", font(&[(1, 0, abc())], 4, &[]), ""),
         ("no font", b"no font".to_vec(), ""),
     ];
-    assert_eq!(cases.len(), 10);
+    assert_eq!(cases.len(), 11);
     for (name, program, expected) in cases {
         assert_eq!(shown(&program, "Text", "/Identity", "000100020003"), expected, "{name}");
     }
@@ -139,6 +153,17 @@ fn glyphs_without_stated_text_have_that_of_their_program() {
 fn numbers_of_glyphs_are_those_of_the_map() {
     let program = font(&[(3, 1, runs(&[(0x61, 0x63, 1), END]))], 4, &[]);
     assert_eq!(shown(&program, "Text", "103 0 R", "000100020003"), "cba");
+}
+
+#[test]
+fn codes_of_simple_fonts_have_the_text_of_their_glyphs() {
+    let codes = runs(&[(1, 3, 1), END]);
+    let program = font(&[(1, 0, codes), (3, 1, runs(&[(0x61, 0x63, 1), END]))], 4, &[]);
+    let font = "<< /Type /Font /Subtype /TrueType /BaseFont /Text /FirstChar 1 /LastChar 3 /Widths [500 500 500] \
+                /FontDescriptor << /Type /FontDescriptor /FontName /Text /Flags 4 /FontFile2 102 0 R >> >>";
+    let content = "BT /G 10 Tf 50 700 Td <010203> Tj ET";
+    let bytes = file(&[(content, "")], &[font, "null", &stream(&program)]);
+    assert_eq!(read(&bytes).expect("the file is sound").places[0].text, "abc");
 }
 
 #[test]
