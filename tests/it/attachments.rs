@@ -368,12 +368,12 @@ fn a_pasted_sentence_leads_to_the_page_in_which_it_stands() {
         "Boil three minutes before tea.md",
         &format!("# Kettle\n\n{scattered}\n\n{words} {words}\n"),
     )]);
-    let other = format!("Another page.\n{scattered}");
+    let filler = "Nothing of it here, but much else.\n".repeat(40);
     vault.write(
         "manual.pdf",
-        pdf("Manual", &[&scattered, &other, &format!("Rules.\n{sentence}.\nEnd."), &scattered]),
+        pdf("Manual", &[&filler, &filler, &format!("Rules.\n{sentence}.\nEnd."), &filler]),
     );
-    vault.write("other.pdf", pdf("Other", &[&scattered, &other]));
+    vault.write("other.pdf", pdf("Other", &[&scattered, &scattered]));
     let pasted = "has to boil for three minutes, before the tea is put";
     for limit in ["1", "5"] {
         let found = json_of(&vault, &["search", pasted, "--limit", limit, "--explain"]);
