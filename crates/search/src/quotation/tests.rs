@@ -1,7 +1,10 @@
 use super::{Quotation, WordPairs};
 
-/// Returns what a query quotes of passages: the passage, and the share of its pairs in percent.
-fn quoted(query: &str, passages: &[&str]) -> Option<(usize, u32)> {
+/// A passage, and the share of the pairs of a query that it has, in percent.
+type Place = Option<(usize, u32)>;
+
+/// Returns what a query quotes of passages.
+fn quoted(query: &str, passages: &[&str]) -> Place {
     let found = WordPairs::of(query)?.quoted_among(passages.iter().copied());
     found.map(|Quotation { passage, share }| (passage, (share * 100.0).round() as u32))
 }
@@ -13,7 +16,7 @@ fn a_sentence_is_found_where_its_words_stand_in_order() {
     let scattered =
         "Minutes of the meeting. Three kettles boil, has the tea to be put in before, the for is.";
     let other = "The kettle has to be clean.";
-    let cases: [(&[&str], Option<(usize, u32)>); 7] = [
+    let cases: [(&[&str], Place); 7] = [
         (&[scattered, other, SENTENCE], Some((2, 100))),
         // Case, accents, marks and breaks of lines make no difference.
         (&[other, "THE KETTLE has\nto (boil) for thrée minutes, before the tea is put in."], Some((1, 100))),
