@@ -2,10 +2,10 @@
 //! order.
 
 mod content;
+mod font_program;
 mod fonts;
 mod layout;
 mod metadata;
-mod program;
 
 use hayro_syntax::object::Dict;
 use hayro_syntax::{DecryptionError, LoadPdfError, Pdf};

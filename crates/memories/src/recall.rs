@@ -140,7 +140,7 @@ const COMPARED: usize = 30;
 /// Scales scores to the range of the best hits, from 0 to 1. Fused scores alone say little about how different the hits
 /// are.
 fn likeness(found: &[SearchHit]) -> Vec<f64> {
-    // The bonus of a note that the query names would make all others look similar.
+    // The bonus of a note that the query names or quotes would make all others look similar.
     let score = |hit: &SearchHit| f64::from(hit.rank_score());
     let compared = found.get(..found.len().min(COMPARED)).unwrap_or_default();
     let best = compared.iter().map(score).fold(0.0, f64::max);

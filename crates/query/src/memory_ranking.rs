@@ -49,7 +49,7 @@ impl Searches<'_> {
         at: Timestamp,
     ) -> Result<Vec<RankedMemory>> {
         let now = self.core.clock.now();
-        // The bonus of a note that the query names would make all others look similar.
+        // The bonus of a note that the query names or quotes would make all others look similar.
         let unnamed = |hit: &SearchHit| f64::from(hit.rank_score());
         let relevances = min_max_normalized(&found.iter().map(unnamed).collect::<Vec<_>>());
         let rows = found.iter().map(|hit| hit.row.clone()).collect();

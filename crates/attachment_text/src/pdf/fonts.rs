@@ -13,7 +13,7 @@ use hayro_font::{
 use hayro_syntax::object::dict::keys;
 use hayro_syntax::object::{Array, Dict, Name, Rect, Stream};
 
-use super::program::{Program, Programs, is_text};
+use super::font_program::{FontProgram, FontPrograms, is_text};
 
 /// What all pages of a file share.
 pub(super) struct Fonts<'a> {
@@ -22,7 +22,7 @@ pub(super) struct Fonts<'a> {
     font_resolver: FontResolverFn,
     cmap_resolver: CMapResolverFn,
     collections: HashMap<Vec<u8>, Option<Rc<CMap>>>,
-    programs: Rc<Programs>,
+    programs: Rc<FontPrograms>,
 }
 
 impl<'a> Fonts<'a> {
@@ -110,9 +110,9 @@ pub(super) struct Face<'a> {
     /// How large an em is in units of the font's size.
     pub(super) em: f64,
     unstated: Unstated,
-    /// The font's program, where the file has it, and those that were read.
-    embedded: Option<(Stream<'a>, Rc<Programs>)>,
-    program: OnceCell<Option<Rc<Program>>>,
+    /// The stream with the font's program, if the file has one, and the programs that were read.
+    embedded: Option<(Stream<'a>, Rc<FontPrograms>)>,
+    program: OnceCell<Option<Rc<FontProgram>>>,
     codes: RefCell<HashMap<(u32, usize), Code>>,
 }
 
@@ -158,11 +158,12 @@ impl<'a> Face<'a> {
         }
     }
 
+    /// Returns the text of a glyph by the font's program.
     fn of_program(&self, glyph: &OutlineGlyph) -> Option<BfString> {
         self.program(glyph)?.text(glyph.glyph_id().to_u32())
     }
 
-    fn program(&self, glyph: &OutlineGlyph) -> Option<&Program> {
+    fn program(&self, glyph: &OutlineGlyph) -> Option<&FontProgram> {
         let (stream, programs) = self.embedded.as_ref()?;
         let program = self.program.get_or_init(|| {
             let font = glyph.font_data()?;
@@ -174,6 +175,7 @@ impl<'a> Face<'a> {
     }
 }
 
+/// Returns whether a text has a character that means something outside of its font.
 fn means_text(text: &BfString) -> bool {
     match text {
         BfString::Char(c) => is_text(*c),
@@ -181,7 +183,7 @@ fn means_text(text: &BfString) -> bool {
     }
 }
 
-/// Returns the program of a font that the file has.
+/// Returns the stream with the program of a font, if the file has one.
 fn embedded<'a>(font: &Dict<'a>) -> Option<Stream<'a>> {
     let of = |font: &Dict<'a>| {
         let descriptor = font.get::<Dict<'a>>(keys::FONT_DESC)?;

@@ -1,5 +1,5 @@
-//! What the program of an embedded font tells about its glyphs: characters from its table of characters, turned round, and
-//! from the names of glyphs. Where a file does not state the text of its codes, that is all that is known of it.
+//! The text of glyphs by the program of an embedded font: its `cmap` table reversed, and the names of its glyphs. Where a PDF file
+//! does not state the text of its codes, nothing else tells it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -13,52 +13,53 @@ use skrifa::raw::ps::agl;
 use skrifa::raw::tables::cmap::CmapIterLimits;
 use skrifa::{Font, GlyphId};
 
-/// How many characters of the tables of one font are read. Fonts have at most 65,535 glyphs, few of which have several
+/// The most characters that are read from the tables of one font. Fonts have at most 65,535 glyphs, few of which have several
 /// characters.
 const MAX_CHARACTERS: usize = 1 << 18;
 
-/// How many characters of the tables of all fonts of a file are read. A font of a few bytes can have 65,535 of them.
+/// The most characters that are read from the tables of all fonts of a file. A font of a few bytes can have 65,535 of them.
 const MAX_ALL_CHARACTERS: usize = 1 << 22;
 
-/// How many tables of a font are read. Real fonts have one or two of Unicode.
+/// The most tables that are read of a font. Real fonts have one or two of Unicode.
 const MAX_TABLES: usize = 3;
 
-/// Where the codes of a font of symbols stand in a table of Windows. Some fonts of letters are made as such.
+/// The range of the codes of a symbol font in the table (3, 0). Some fonts of letters are made as symbol fonts.
 const SYMBOLS: RangeInclusive<u32> = 0xf020..=0xf0ff;
 
-/// How many letters a font of letters has at least.
+/// The least number of letters of a font that is no symbol font.
 const MIN_LETTERS: usize = 10;
 
-/// The programs of the fonts of a file, so far as they were read.
-pub(super) struct Programs {
-    programs: RefCell<HashMap<u128, Rc<Program>>>,
+/// The font programs of a file that were read so far.
+pub(super) struct FontPrograms {
+    programs: RefCell<HashMap<u128, Rc<FontProgram>>>,
     characters_left: Cell<usize>,
 }
 
-impl Default for Programs {
+impl Default for FontPrograms {
     fn default() -> Self {
         Self { programs: RefCell::default(), characters_left: Cell::new(MAX_ALL_CHARACTERS) }
     }
 }
 
-impl Programs {
-    pub(super) fn program(&self, font: &OutlineFontData) -> Rc<Program> {
+impl FontPrograms {
+    /// Returns the program of a font, which is read on first use.
+    pub(super) fn program(&self, font: &OutlineFontData) -> Rc<FontProgram> {
         let mut programs = self.programs.borrow_mut();
-        let read = || Rc::new(Program::new(font, &self.characters_left));
+        let read = || Rc::new(FontProgram::new(font, &self.characters_left));
         programs.entry(font.cache_key).or_insert_with(read).clone()
     }
 }
 
-/// The program of a font.
-pub(super) struct Program {
+/// The program of an embedded font.
+pub(super) struct FontProgram {
     font: Option<Font>,
     /// The characters of its glyphs.
     characters: HashMap<u32, char>,
-    /// What its glyphs are if its symbols are letters.
+    /// The characters of its glyphs if it is a font of letters that was made as a symbol font.
     letters: HashMap<u32, char>,
 }
 
-impl Program {
+impl FontProgram {
     fn new(data: &OutlineFontData, characters_left: &Cell<usize>) -> Self {
         let font = Font::new(data.data.clone(), 0);
         let limit = MAX_CHARACTERS.min(characters_left.get());
@@ -72,7 +73,7 @@ impl Program {
         Self { font, characters, letters }
     }
 
-    /// Returns the text of a glyph.
+    /// Returns the text of a glyph; `None` if the program does not tell it.
     pub(super) fn text(&self, glyph: u32) -> Option<BfString> {
         if glyph == 0 {
             return None;
@@ -91,7 +92,7 @@ impl Program {
     }
 }
 
-/// Reads the tables of characters of a font, turned round; tells how many characters were read.
+/// Returns the characters of glyphs by the Unicode tables of a font, and the number of characters that were read.
 fn characters(font: &Font, limit: usize) -> (HashMap<u32, char>, usize) {
     let Ok(cmap) = font.tables().cmap() else {
         return (HashMap::new(), 0);
@@ -124,8 +125,8 @@ fn characters(font: &Font, limit: usize) -> (HashMap<u32, char>, usize) {
     (characters, count)
 }
 
-/// Reads the table of symbols of a font, turned round, if it is one of letters: it has many, and their codes are not the
-/// numbers of their glyphs.
+/// Returns the characters of glyphs by the symbol table (3, 0) of a font, if it is a font of letters: it has many of them, and their
+/// codes are not the numbers of their glyphs.
 fn letters(font: &Font) -> HashMap<u32, char> {
     let charmap = font.charmap();
     let table = charmap.encodings().find(|encoding| encoding.sfnt_ids() == Some((3, 0)));
@@ -140,13 +141,13 @@ fn letters(font: &Font) -> HashMap<u32, char> {
     if letters < MIN_LETTERS || is_numbered { HashMap::new() } else { symbols }
 }
 
-/// Whether a font is one of symbols by its name.
+/// Returns whether the name of a font is that of a symbol font.
 fn is_of_symbols(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["symbol", "ding", "marlett", "icon", "awesome"].iter().any(|part| name.contains(part))
 }
 
-/// Returns how well a table of characters tells text; the lowest does best.
+/// Returns the place of a table among those that are read, the best first; `None` if it is not one of Unicode.
 fn preference(platform: u16, encoding: u16) -> Option<u8> {
     match (platform, encoding) {
         (3, 10) => Some(0),
@@ -157,7 +158,7 @@ fn preference(platform: u16, encoding: u16) -> Option<u8> {
     }
 }
 
-/// Whether a character means something outside of its font.
+/// Returns whether a character means something outside of its font.
 pub(super) fn is_text(character: char) -> bool {
     !character.is_control() && !matches!(character, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'.. | '\u{fffd}')
 }
